@@ -1,0 +1,89 @@
+"""What users import: ``look``, ``check``, ``guess_from``, and the steps that they are made of."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from tracehunch.facts import measure
+from tracehunch.guess import Claim, Guess
+from tracehunch.guess.baseline import baseline
+from tracehunch.guess.hunch import read_hunch
+from tracehunch.guess.write import writable
+from tracehunch.judge import examine
+from tracehunch.judge.foreign import settle_times
+from tracehunch.trace import Trace, read
+from tracehunch.tree import link
+from tracehunch.verdict import Finding, Look, Verdict
+
+Source = str | os.PathLike[str]
+
+
+def look(path: Source | Trace, guesses: Sequence[Guess] = ()) -> Look:
+    """Everything one look at a trace yields: facts, findings, and the verdict on the guesses.
+
+    ``path`` may be a file of any kind that ``read`` takes, a folder (its newest trace), ``"-"``, or a Trace.
+
+    Raises:
+        ReadError: it cannot be read as a trace.
+
+    """
+    return examine(_trace(path), guesses)
+
+
+def check(hunch: Source | Guess, path: Source | Trace) -> Look:
+    """Look at a trace with the claims of a hunch.toml (or of a Guess).
+
+    Raises:
+        GuessError: the guess cannot be read or understood, or claims times for hardware that the trace is not
+        of. ReadError: the trace cannot be read.
+
+    """
+    guess = hunch if isinstance(hunch, Guess) else read_hunch(Path(hunch)).guess
+    trace = _trace(path)
+    fitting, untold = settle_times(guess, trace)
+    seen = examine(trace, [fitting])
+    return replace(seen, verdict=seen.verdict.and_then(Verdict(cannot_tell=untold)))
+
+
+def guess_from(path: Source | Trace, times: bool = False, scopes: Sequence[str] = ()) -> Guess:
+    """Return what a trace shows, as a baseline for later ones; see ``tracehunch.guess.baseline``.
+
+    Raises:
+        ReadError: it cannot be read as a trace.
+        GuessError: it shows nothing that could be claimed, or lacks one of ``scopes``.
+
+    """
+    seen = examine(_trace(path))
+    known = sorted({known_as(finding) for finding in seen.checked.findings if writable(finding.scope)})
+    return replace(baseline(seen.facts, times=times, scopes=scopes), known=tuple(known))
+
+
+def unknown_findings(seen: Look, guess: Guess) -> tuple[Finding, ...]:
+    """Return the findings that were not there when the guess was made."""
+    return tuple(finding for finding in seen.checked.findings if known_as(finding) not in guess.known)
+
+
+def known_as(finding: Finding) -> str:
+    """Return what a guess calls a finding that it knows: ``hidden-copy in attn_fwd``."""
+    return f"{finding.id} in {finding.scope}"
+
+
+def _trace(path: Source | Trace) -> Trace:
+    return path if isinstance(path, Trace) else read(path)
+
+
+__all__ = [
+    "Claim",
+    "Finding",
+    "Guess",
+    "Look",
+    "Trace",
+    "Verdict",
+    "check",
+    "guess_from",
+    "link",
+    "look",
+    "measure",
+    "read",
+]

@@ -1,0 +1,106 @@
+"""What became of each variant: guessed, run or read from a recording, looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from tracehunch.attention.variant import DeviceKind, Variant
+from tracehunch.attention.verify import Verification
+from tracehunch.attention.workload import Workload
+from tracehunch.facts.model import ScopeFacts
+from tracehunch.guess import Guess
+from tracehunch.verdict import Look
+
+Status = Literal["ran", "recorded", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """What a variant ran on; ``torch`` is the version, "" where there is none."""
+
+    kind: DeviceKind
+    name: str
+    torch: str = ""
+    recorded: bool = False
+
+    def __str__(self) -> str:
+        torch = f", torch {self.torch}" if self.torch else ""
+        return f"{self.name}{torch}"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One variant: its guess, and the look at its trace.
+
+    ``status`` is ``ran`` (here), ``recorded`` (read from a recording) or ``failed`` (no look). ``reason`` says why it
+    failed, or why a recording stands in for it. ``trace`` is the file looked at, where it was kept.
+    """
+
+    variant: Variant
+    status: Status
+    device: Device
+    workload: Workload
+    guess: Guess
+    look: Look | None = None
+    reason: str = ""
+    verification: Verification | None = None
+    trace: Path | None = None
+
+    @property
+    def scope(self) -> ScopeFacts | None:
+        """The facts of one forward; None where there are none."""
+        return None if self.look is None else self.look.facts.scope(self.variant.label)
+
+    def us(self, key: str) -> float | None:
+        """A time of one forward in microseconds; None where it cannot be known."""
+        scope = self.scope
+        value = None if scope is None else scope.value(key)
+        return float(value) if isinstance(value, int | float) else None
+
+    @property
+    def time_us(self) -> float | None:
+        """What one forward takes: GPU time on a GPU, host time inside its ops on a CPU."""
+        return self.us(time_key(self.device.kind))
+
+    @property
+    def is_wrong(self) -> bool:
+        """Whether it computed something else than attention."""
+        return self.verification is not None and not self.verification.passed
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """All outcomes, in the order of the series; ``skipped`` names what an interrupt left undone."""
+
+    outcomes: tuple[Outcome, ...]
+    interrupted: bool = False
+    skipped: tuple[str, ...] = ()
+
+
+def looks(series: Series) -> Iterator[tuple[Outcome, Look]]:
+    """The outcomes that were looked at."""
+    for outcome in series.outcomes:
+        if outcome.look is not None:
+            yield outcome, outcome.look
+
+
+def time_key(kind: DeviceKind) -> str:
+    """The fact that says what a forward takes on a kind of device."""
+    return "gpu_time" if kind == "cuda" else "cpu_time"
+
+
+def times_best(outcomes: Sequence[Outcome]) -> dict[str, float]:
+    """Variant -> its time as a multiple of the fastest one's that did the same work on the same device."""
+    best: dict[tuple[Device, Workload], float] = {}
+    for outcome in outcomes:
+        if outcome.time_us:
+            key = (outcome.device, outcome.workload)
+            best[key] = min(best.get(key, outcome.time_us), outcome.time_us)
+    return {
+        outcome.variant.name: outcome.time_us / best[outcome.device, outcome.workload]
+        for outcome in outcomes
+        if outcome.time_us
+    }

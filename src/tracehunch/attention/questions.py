@@ -1,0 +1,86 @@
+"""The questions of ``--ask``: what a person types, as claims, and how well they guessed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from tracehunch.attention.outcome import Device, Outcome, time_key
+from tracehunch.attention.variant import Variant
+from tracehunch.attention.workload import Workload
+from tracehunch.errors import GuessError
+from tracehunch.guess import Claim, Guess, Relation
+from tracehunch.guess.claims import claims_from_mapping
+from tracehunch.verdict import Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One question and the key that its answer claims; ``previous_us`` is the time that "faster" compares with."""
+
+    text: str
+    key: str
+    previous_us: float | None = None
+
+
+def questions(workload: Workload, device: Device, last: Outcome | None) -> tuple[Question, ...]:
+    """What to ask about one forward on this device; whether it is faster only after one that did the same work."""
+    asked = _GPU if device.kind == "cuda" else _CPU
+    if last is None or last.time_us is None or (last.device, last.workload) != (device, workload):
+        return asked
+    text = f"faster, slower or same as {last.variant.name}"
+    return (*asked, Question(text, time_key(device.kind), last.time_us))
+
+
+def claim(question: Question, answer: str, variant: Variant) -> Claim:
+    """The claim that an answer makes.
+
+    Raises:
+        GuessError: the answer cannot be understood; the text says what to write.
+    """
+    if question.previous_us is not None:
+        return _comparison(question.key, question.previous_us, answer, variant.label)
+    value: object = answer.strip().lower() if question.key == "sdpa.backend" else answer.strip()
+    if question.key == "dominant":
+        value = [part.strip() for part in answer.split(",")]
+    return claims_from_mapping(variant.label, {question.key: value})[0]
+
+
+def own_guess(guess: Guess) -> Guess:
+    """The user's part of a guess."""
+    return replace(guess, claims=tuple(one for one in guess.claims if one.who == "user"))
+
+
+def own_verdict(outcome: Outcome) -> Verdict:
+    """What became of the user's claims alone."""
+    if outcome.look is None:
+        return Verdict()
+    verdict = outcome.look.verdict
+    held = tuple(one for one in verdict.held if one.claim.who == "user")
+    surprises = tuple(one for one in verdict.surprises if one.claim.who == "user")
+    told = {one.claim.key for one in held} | {one.claim.key for one in surprises}
+    untold = {one.key for one in own_guess(outcome.guess).claims} - told
+    return Verdict(held, surprises, tuple(one for one in verdict.cannot_tell if one.key in untold))
+
+
+_BACKEND = Question("SDPA backend (none, math, efficient, flash, cudnn)", "sdpa.backend")
+_GPU = (
+    Question("kernels a forward", "kernels"),
+    Question("copies a forward", "copies"),
+    _BACKEND,
+    Question("which op takes the most GPU time", "dominant"),
+)
+_CPU = (
+    Question("leaf ops (ops without children) a forward", "leaf_ops"),
+    _BACKEND,
+    Question("which op takes the most time", "dominant"),
+)
+
+_WORDS: dict[str, Relation] = {"faster": "<", "slower": ">", "same": "~"}
+
+
+def _comparison(key: str, previous_us: float, answer: str, label: str) -> Claim:
+    meant = [word for word in _WORDS if answer.strip() and word.startswith(answer.strip().lower())]
+    if len(meant) != 1:
+        raise GuessError(f"{answer.strip()!r} is not understood", "", "write faster, slower or same")
+    why = f"{meant[0]} as the last" if meant[0] == "same" else f"{meant[0]} than the last"
+    return Claim(key, _WORDS[meant[0]], previous_us, label, "user", why, unit="us")

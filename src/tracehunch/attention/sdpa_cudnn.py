@@ -1,0 +1,16 @@
+"""SDPA pinned to the cuDNN backend."""
+
+from __future__ import annotations
+
+from tracehunch.attention.sdpa import forward, one_call
+from tracehunch.attention.variant import SDPA_LABEL, DeviceKind, Variant
+from tracehunch.attention.workload import Workload
+from tracehunch.guess import Claim
+
+
+def textbook(workload: Workload, device: DeviceKind) -> tuple[Claim, ...]:
+    """One fused kernel."""
+    return one_call(workload, device, "cudnn")
+
+
+SDPA_CUDNN = Variant("sdpa_cudnn", "pinned to cuDNN", SDPA_LABEL, forward, textbook, "CUDNN_ATTENTION")

@@ -1,0 +1,23 @@
+"""SDPA pinned to the memory-efficient backend, a CUTLASS kernel."""
+
+from __future__ import annotations
+
+from tracehunch.attention.sdpa import forward, one_call
+from tracehunch.attention.variant import SDPA_LABEL, DeviceKind, Variant
+from tracehunch.attention.workload import Workload
+from tracehunch.guess import Claim
+
+
+def textbook(workload: Workload, device: DeviceKind) -> tuple[Claim, ...]:
+    """One fused kernel."""
+    return one_call(workload, device, "efficient")
+
+
+SDPA_EFFICIENT = Variant(
+    "sdpa_efficient",
+    "pinned to the memory-efficient kernel",
+    SDPA_LABEL,
+    forward,
+    textbook,
+    "EFFICIENT_ATTENTION",
+)

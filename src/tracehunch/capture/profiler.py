@@ -1,0 +1,83 @@
+"""Profile repeated calls of a function and write the trace."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from tracehunch.capture.torch_env import import_torch
+
+WAIT = WARM_UP = 1
+"""Steps the profiler's schedule lets pass, and those in which it runs but drops what it sees."""
+
+
+def profile_calls(
+    function: Callable[[], Any],
+    path: Path,
+    *,
+    label: str,
+    steps: int,
+    warmup: int = 0,
+    cuda: bool = False,
+    shapes: bool = True,
+    metadata: Mapping[str, str] | None = None,
+) -> Path:
+    """Call ``function`` under the profiler and write the trace of the last ``steps`` calls to ``path``.
+
+    The schedule is wait 1, warm-up 1, active ``steps``; each call stands inside ``record_function(label)``. Before the
+    profiler starts there are ``warmup`` calls, for what happens only once (library handles, plans, allocations).
+
+    On CUDA the device is waited for before the recording begins, so that no kernel of an earlier call runs into it;
+    between the recorded calls nobody waits, so that they overlap as they do in a program.
+
+    ``path`` ends in ``.json`` or ``.json.gz``. ``metadata`` becomes top-level keys of the file (quotes and backslashes are
+    replaced). Whatever ``function`` raises is passed on.
+    """
+    torch = import_torch()
+    wait_for_device = torch.cuda.synchronize if cuda else _nothing
+    for _ in range(warmup):
+        function()
+    wait_for_device()
+    kinds = torch.profiler.ProfilerActivity
+    profiler = torch.profiler.profile(
+        activities=[kinds.CPU, kinds.CUDA] if cuda else [kinds.CPU],
+        schedule=torch.profiler.schedule(wait=WAIT, warmup=WARM_UP, active=steps, repeat=1),
+        on_trace_ready=lambda finished: finished.export_chrome_trace(str(path)),
+        record_shapes=shapes,
+    )
+    for key, value in (metadata or {}).items():
+        profiler.preset_metadata_json(key, _quoted(value))
+    with _recording(profiler):
+        for step in range(WAIT + WARM_UP + steps):
+            with torch.profiler.record_function(label):
+                function()
+            if step < WAIT + WARM_UP:
+                wait_for_device()
+            profiler.step()
+    return path
+
+
+@contextmanager
+def _recording(profiler: Any) -> Iterator[None]:
+    """Run the profiler. What is raised within goes on, whatever the profiler says to being stopped halfway."""
+    profiler.__enter__()
+    try:
+        yield
+    except BaseException:
+        with suppress(AssertionError, RuntimeError):
+            profiler.__exit__(*sys.exc_info())
+        raise
+    profiler.__exit__(None, None, None)
+
+
+def _quoted(text: str) -> str:
+    """A JSON string without escapes: Kineto writes a slash for every backslash, which would break them."""
+    plain = text.replace("\\", "/").replace('"', "'")
+    return f'"{"".join(one if one.isprintable() else "?" for one in plain)}"'
+
+
+def _nothing() -> None:
+    """A CPU is always done."""

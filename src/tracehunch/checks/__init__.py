@@ -1,0 +1,69 @@
+"""Checks: what a trace shows whether or not anybody guessed it.
+
+A check is one file, named after its id, whose docstring is its documentation page; it has one line in
+``CHECKS``.
+"""
+
+import inspect
+from collections.abc import Mapping
+from types import ModuleType
+from typing import Final
+
+from tracehunch.checks import (
+    cpu_plan_cost,
+    hidden_copy,
+    mask_rebuilt,
+    occupancy_explained,
+    safe_softmax,
+    sdpa_math_fallback,
+    tensor_cores_idle,
+)
+from tracehunch.checks._ranking import ranked
+from tracehunch.facts.model import Facts
+from tracehunch.verdict import CannotTell, Checked, Finding
+
+CHECKS: Final[tuple[ModuleType, ...]] = (
+    hidden_copy,
+    sdpa_math_fallback,
+    tensor_cores_idle,
+    mask_rebuilt,
+    safe_softmax,
+    occupancy_explained,
+    cpu_plan_cost,
+)
+
+
+def run(facts: Facts) -> Checked:
+    """Every check on one trace: findings by time at stake, and what no check could tell."""
+    findings: list[Finding] = []
+    cannot_tell: list[CannotTell] = []
+    for module in CHECKS:
+        for result in _outcomes(module, facts):
+            if isinstance(result, Finding):
+                findings.append(result)
+            else:
+                cannot_tell.append(result)
+    return Checked(ranked(findings, facts.tree.trace), tuple(cannot_tell))
+
+
+def pages() -> Mapping[str, str]:
+    """Return the documentation page of each check by its id, in Markdown."""
+    return {check_id(module): _page(module) for module in CHECKS}
+
+
+def check_id(module: ModuleType) -> str:
+    """``hidden_copy.py`` holds the check ``hidden-copy``."""
+    return module.__name__.rpartition(".")[2].replace("_", "-")
+
+
+def _page(module: ModuleType) -> str:
+    title, _, body = inspect.cleandoc(module.__doc__ or "").partition("\n")
+    return f"# {title.removesuffix('.')}\n{body}\n"
+
+
+def _outcomes(module: ModuleType, facts: Facts) -> list[Finding | CannotTell]:
+    try:
+        return list(module.check(facts))
+    except Exception as error:  # noqa: BLE001  # a defect in one check must not take the others' findings with it
+        reason = f"the check failed ({type(error).__name__}: {error}); please report it"
+        return [CannotTell(check_id(module), "whole", reason)]

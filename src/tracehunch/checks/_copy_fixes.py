@@ -1,0 +1,147 @@
+"""What makes an op copy, and what to write instead."""
+
+from typing import Final, NamedTuple
+
+
+class Remedy(NamedTuple):
+    """Why an op copies (a clause after its name) and what to do about it."""
+
+    cause: str
+    fix: str
+
+
+_COPYING: Final = """
+    clone contiguous to _to_copy copy_ copy _copy_from _foreach_copy_ cat concat stack hstack vstack
+    block_diag pad constant_pad_nd repeat repeat_interleave tile roll flip rot90 type_as lift_fresh
+    detach_copy slice_scatter select_scatter pin_memory _pin_memory
+"""
+EXPLICIT: Final = frozenset(f"aten::{name}" for name in _COPYING.split())
+"""Ops whose whole purpose is to copy, cast or lay out: the program asked for these copies."""
+
+ON_REQUEST: Final = {
+    "aten::clone": "drop the clone where nothing writes to either tensor afterwards",
+    "aten::contiguous": "let the consumer take the strided tensor, or produce it in this layout in the first "
+    "place",
+    "aten::to": "keep the tensor in one dtype between ops, so that no cast is needed",
+    "aten::copy_": "write the result where it is wanted (out=, or into a view) instead of copying it there",
+    "aten::cat": "allocate the result once and write the parts into slices of it",
+    "aten::stack": "allocate the result once and write the parts into it",
+    "aten::repeat": "use expand(), which copies nothing, where the consumer accepts strides of 0",
+    "aten::repeat_interleave": "use expand() where that will do; for grouped heads enable_gqa=True",
+}
+"""How to avoid a copy that the program asked for, by op."""
+
+_LAYOUT: Final = Remedy(
+    "has to copy, because the tensor's strides (transposed or expanded) cannot be viewed in the new shape",
+    "Reshape before the transpose or expand, keep the tensor's layout contiguous for the consumer, or use a "
+    "consumer that takes strided input; for repeated key and value heads pass enable_gqa=True to "
+    "scaled_dot_product_attention instead of expanding them.",
+)
+_SOFTMAX: Final = Remedy(
+    "casts its whole input first, because dtype= (or torch.autocast) asks for another type than it has",
+    "Drop dtype= (softmax of 16-bit input already accumulates in float32): torch.softmax(x, dim=-1); or let "
+    "scaled_dot_product_attention do the whole of attention.",
+)
+_OPERAND: Final = Remedy(
+    "copies an operand whose strides (expanded over the batch, or transposed in the wrong dimensions) the "
+    "matrix kernel cannot read",
+    "Give it contiguous operands, or fold the broadcast batch dimension into the rows: (x.flatten(0, 1) @ "
+    "w) instead of an expanded w; for attention use scaled_dot_product_attention with enable_gqa=True.",
+)
+_CAST: Final = Remedy(
+    "casts an input to the type that it works in or that dtype= asks for (torch.autocast, too, runs some ops "
+    "in float32)",
+    "Pass the tensor in the type that the op should work in, or cast it once where it is made.",
+)
+_OTHER: Final = Remedy(
+    "makes a copy of its own before or after it works",
+    "Look at the ops inside it for what is copied: usually an input of another layout than the op works in; "
+    "pass it as the op wants it.",
+)
+_BIAS: Final = Remedy(
+    "copies its bias (the addend) into the output before the product is added to it",
+    "Pass a one-dimensional bias through torch.nn.functional.linear, which most libraries add inside the "
+    "matrix kernel; where even that copies, the cost is the library's.",
+)
+_DDP: Final = Remedy(
+    "copies each gradient back out of DDP's communication bucket",
+    "Construct the wrapper with DistributedDataParallel(..., gradient_as_bucket_view=True): gradients then "
+    "live in the bucket.",
+)
+_SDPA: Final = Remedy(
+    "pads or lays out an input for the fused kernel before it runs",
+    "Make the head dimension (and the last dimension of a mask) a multiple of 8 and the inputs' last "
+    "dimension contiguous.",
+)
+
+_INSIDE: Final = {
+    "aten::softmax": _SOFTMAX,
+    "aten::log_softmax": _SOFTMAX,
+    "aten::reshape": _LAYOUT,
+    "aten::flatten": _LAYOUT,
+    "aten::unflatten": _LAYOUT,
+    "aten::matmul": _OPERAND,
+    "aten::bmm": _OPERAND,
+    "aten::mm": _OPERAND,
+    "aten::linear": _OPERAND,
+    "aten::einsum": _OPERAND,
+    "aten::scaled_dot_product_attention": _SDPA,
+    "torch.distributed.ddp.reducer::copy_bucket_to_grad": _DDP,
+}
+"""Why ops that are not about copying copy all the same, by the op that the program called."""
+
+CASTS: Final = frozenset({"aten::to", "aten::_to_copy"})
+MULTIPLYING: Final = frozenset(
+    f"aten::{name}"
+    for name in (
+        *(
+            "linear",
+            "matmul",
+            "mm",
+            "bmm",
+            "mv",
+            "addmm",
+            "addmv",
+            "addbmm",
+            "baddbmm",
+            "einsum",
+            "chain_matmul",
+        ),
+        *("conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d"),
+        *("convolution", "_convolution", "scaled_dot_product_attention", "prelu", "lstm", "gru"),
+    )
+)
+"""Ops that never cast by themselves: a cast inside them is one of ``torch.autocast``."""
+
+_ADDING: Final = frozenset(
+    {"aten::addmm", "aten::addmm_", "aten::baddbmm", "aten::baddbmm_", "aten::addbmm", "aten::addmv"}
+)
+
+
+def is_on_request(op: str) -> bool:
+    """Tell whether an op is there to copy, so that the program asked for it."""
+    return op in EXPLICIT or ("copy" in op.rpartition("::")[2] and op not in _INSIDE)
+
+
+def remedy(op: str, path: list[str], inside: list[str]) -> Remedy:
+    """Say why an op copies, and what to do about it.
+
+    ``path`` are the ops from just inside it to the one that launched the copy, ``inside`` all ops directly in
+    it.
+    """
+    if (path[-1] if path else op) in _ADDING:
+        return _BIAS
+    if f"{op}_" in inside:
+        return _in_place(op)
+    if op in _INSIDE:
+        return _INSIDE[op]
+    return _CAST if path and path[0] in CASTS else _OTHER
+
+
+def _in_place(op: str) -> Remedy:
+    short = op.rpartition("::")[2]
+    return Remedy(
+        f"works out of place: it clones its input, then runs {op}_ on the clone",
+        f"Write x.{short}_(...) instead of x.{short}(...) where the input is not needed afterwards (autograd "
+        "says so if it is): the in-place form touches the tensor once and copies nothing.",
+    )

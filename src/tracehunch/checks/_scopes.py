@@ -1,0 +1,95 @@
+"""Where a finding is reported: once, in the most specific scope that owns its activities."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tracehunch.facts.model import Facts, ScopeFacts
+from tracehunch.trace.model import UNKNOWN_NS, Int32, Int64, Trace
+from tracehunch.tree import NONE, Ownership
+from tracehunch.tree.ownership import Spans
+
+_FROM_GENERAL: Final = (
+    "whole",
+    "step",
+    "annotation",
+)  # modules and framework annotations would scatter a finding
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """For each row of the trace the scope (index into ``facts.scopes``) that its findings are reported in."""
+
+    facts: Facts
+    scope: Int32  # NONE where no scope owns the row
+
+    def groups(self, rows: Any, keys: Any) -> Iterator[tuple[ScopeFacts, int, Int64]]:
+        """Group rows by scope and an integer key, in the order of scopes; leave out what no scope owns."""
+        chosen, kinds = np.asarray(rows, dtype=np.int64), np.asarray(keys, dtype=np.int64)
+        owned = self.scope[chosen] != NONE
+        chosen, kinds = chosen[owned], kinds[owned]
+        pairs = np.stack([self.scope[chosen].astype(np.int64), kinds])
+        for index, key in np.unique(pairs, axis=1).T.tolist():
+            yield self.facts.scopes[index], key, chosen[(pairs[0] == index) & (pairs[1] == key)]
+
+    def by_scope(self, rows: Any) -> Iterator[tuple[ScopeFacts, Int64]]:
+        """Group rows by scope."""
+        for scope, _, chosen in self.groups(rows, np.zeros(len(rows), dtype=np.int64)):
+            yield scope, chosen
+
+    def per_call_us(self, scope: ScopeFacts, rows: Any) -> float:
+        """Sum the durations of the rows and average over the calls of their scope."""
+        return float(durations_us(self.facts.tree.trace, rows).sum()) / len(scope.scope.calls)
+
+
+def place(facts: Facts) -> Placement:
+    """Assign GPU activities to the innermost annotation around their launch, the steps, or the whole."""
+    owned, scopes = _specific_last(facts)
+    pairs = owned.gpu.pairs
+    return _placed(facts, scopes[pairs.call], facts.tree.trace.gpu.row[pairs.item])
+
+
+def place_ops(facts: Facts) -> Placement:
+    """Assign ops to the innermost annotation around them, the steps, or the whole."""
+    owned, scopes = _specific_last(facts)
+    pairs = owned.ops.pairs
+    return _placed(facts, scopes[pairs.call], facts.tree.ops[pairs.item])
+
+
+def durations_us(trace: Trace, rows: Any) -> NDArray[np.float64]:
+    """Durations in microseconds; 0 where the file does not give one."""
+    lengths = trace.dur_ns[np.asarray(rows, dtype=np.int64)]
+    return np.where(lengths == UNKNOWN_NS, 0, lengths) / 1e3
+
+
+def busy_us(scope: ScopeFacts) -> float:
+    """Return the GPU time of a call of a scope, in a CPU trace its time inside ops; 0 if neither is known."""
+    for key in ("gpu_time", "cpu_time"):
+        value = scope.value(key)
+        if isinstance(value, int | float) and value > 0:
+            return float(value)
+    return 0.0
+
+
+def _specific_last(facts: Facts) -> tuple[Ownership, Int64]:
+    """Order the calls that findings go to from general to specific, with the scope of each."""
+    spans = facts.tree.ownership.spans
+    level, scope_of = np.full((2, len(spans)), NONE, dtype=np.int64)
+    for position, scope in enumerate(facts.scopes):
+        if scope.scope.kind in _FROM_GENERAL:
+            mine = slice(scope.scope.first_call, scope.scope.first_call + len(scope.scope.calls))
+            level[mine], scope_of[mine] = _FROM_GENERAL.index(scope.scope.kind), position
+    order = np.lexsort((spans.start_ns - spans.end_ns, level))
+    chosen = order[level[order] != NONE]
+    columns = (spans.row, spans.thread, spans.process, spans.start_ns, spans.end_ns)
+    return facts.tree.ownership.of(Spans(*(column[chosen] for column in columns))), scope_of[chosen]
+
+
+def _placed(facts: Facts, scopes: Int64, rows: Any) -> Placement:
+    """(scope, row) pairs, the most specific scope last, to the scope of each row."""
+    owner = np.full(len(facts.tree.trace), NONE, dtype=np.int32)
+    owner[rows] = scopes
+    return Placement(facts, owner)

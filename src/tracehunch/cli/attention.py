@@ -1,0 +1,211 @@
+"""``tracehunch attention``: the variants of attention, each guessed, run and looked at."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from tracehunch.attention import VARIANTS
+from tracehunch.attention.outcome import Device, Series
+from tracehunch.attention.recorded import Recording, recording
+from tracehunch.attention.workload import DTYPES, Workload, check
+from tracehunch.capture.torch_env import is_installed, pick_machine
+from tracehunch.cli.common import FINE, FOUND, LOST, emit, exit_code, note, pick_format, view
+from tracehunch.cli.failures import INTERRUPTED, USAGE
+from tracehunch.cli.narrator import Narrator
+from tracehunch.cli.options import Command, debug_option, gate_options, output_options
+from tracehunch.cli.series import Plan, check_folder, run_series
+from tracehunch.errors import CaptureError
+from tracehunch.journal import ENVIRONMENT as JOURNAL_ENVIRONMENT
+from tracehunch.journal import journal_path
+from tracehunch.report import attention_json, attention_markdown, attention_surprises, attention_terminal
+
+GPU_SHAPE: Final = {"batch": 8, "heads": 16, "seq": 1024, "head_dim": 64}
+CPU_SHAPE: Final = {"batch": 1, "heads": 8, "seq": 512, "head_dim": 64}
+"""Smaller, so that the whole series takes seconds."""
+
+_NAMES: Final = tuple(variant.name for variant in VARIANTS)
+
+
+def _size(option: str, meaning: str) -> Callable[[Command], Command]:
+    """The option of one size of the inputs, with its default on either kind of device."""
+    on_gpu, on_cpu = GPU_SHAPE[option], CPU_SHAPE[option]
+    default = f"{on_gpu}; on a CPU {on_cpu}" if on_gpu != on_cpu else str(on_gpu)
+    return click.option(
+        f"--{option.replace('_', '-')}", type=int, metavar="N", help=f"{meaning}  [default: {default}]"
+    )
+
+
+@click.command("attention")
+@click.option(
+    "--device",
+    type=click.Choice(["auto", "cuda", "cpu", "recorded"]),
+    default="auto",
+    show_default=True,
+    help="Where to run; auto takes a GPU, else the CPU; recorded shows the H200 traces in this package.",
+)
+@click.option(
+    "--variant", "wanted", type=click.Choice(_NAMES), multiple=True, help="Only this one (may be repeated)."
+)
+@_size("batch", "Batch size.")
+@_size("heads", "Query heads.")
+@click.option(
+    "--kv-heads", type=int, metavar="N", help="Key and value heads; fewer than --heads is grouped-query."
+)
+@_size("seq", "Sequence length.")
+@_size("head_dim", "Size of a head.")
+@click.option("--dtype", type=click.Choice(DTYPES), help="Data type of q, k and v.  [default: bfloat16]")
+@click.option("--causal/--full", default=None, help="Mask the future, or attend to all.  [default: causal]")
+@click.option("--steps", type=click.IntRange(1, 1000), help="Profiled forwards.  [default: 3]")
+@click.option(
+    "--warmup", type=click.IntRange(0, 1000), default=3, show_default=True, help="Forwards before them."
+)
+@click.option(
+    "--verify/--no-verify", default=True, help="Check outputs against float64 first.  [default: verify]"
+)
+@click.option(
+    "--save-traces", type=click.Path(file_okay=False, path_type=Path), metavar="DIR", help="Keep the traces."
+)
+@click.option("--ask", is_flag=True, help="Ask for your own guess before each look, and keep the score.")
+@output_options
+@gate_options("never")
+@debug_option
+def attention(
+    *,
+    device: str,
+    wanted: Sequence[str],
+    kv_heads: int | None,
+    steps: int | None,
+    warmup: int,
+    verify: bool,
+    save_traces: Path | None,
+    ask: bool,
+    output_format: str | None,
+    output: Path | None,
+    fail_on: str,
+    strict: bool,
+    **shape: Any,
+) -> int:
+    """Guess, run and look at attention in all its variants.
+
+    Each variant states what the textbook says a profile shows, then is run under PyTorch's profiler and looked at. What
+    this machine cannot run is shown as recorded on an H200.
+    """
+    chosen = pick_format(output_format, output)
+    given = {key: value for key, value in {**shape, "kv_heads": kv_heads}.items() if value is not None}
+    machine = None if device == "recorded" else pick_machine(device)
+    on = None if machine is None else Device(machine.kind, machine.name, machine.torch)
+    plan = Plan(
+        variants=tuple(variant for variant in VARIANTS if not wanted or variant.name in wanted),
+        workload=_recorded_workload(recording(), given, steps) if on is None else check(_workload(given, on)),
+        device=recording().device if on is None else on,
+        steps=steps or 3,
+        warmup=warmup,
+        check=verify,
+        save_to=save_traces,
+    )
+    _check_outputs(save_traces, output)
+    if ask:
+        check_folder(journal_path().parent, JOURNAL_ENVIRONMENT, make=True)
+    _introduce(plan, given, device)
+    narrator = Narrator(asks=ask)
+    series = run_series(plan, narrator)
+    if series.interrupted and not series.outcomes:
+        raise KeyboardInterrupt
+    emit(_rendered(series, chosen, output), output)
+    if score := narrator.score():
+        note(score)
+    return _code(series, fail_on, strict=strict)
+
+
+def _workload(given: Mapping[str, Any], device: Device) -> Workload:
+    shape = {**(CPU_SHAPE if device.kind == "cpu" else GPU_SHAPE), **given}
+    return Workload(**{"kv_heads": shape["heads"], **shape})
+
+
+def _recorded_workload(recorded: Recording, given: Mapping[str, Any], steps: int | None) -> Workload:
+    """The recorded workload, which no option can change."""
+    known = {field: getattr(recorded.workload, field) for field in given}
+    other = [_written(field, value) for field, value in given.items() if value != known[field]]
+    other += [f"--steps {steps}"] if steps not in (None, recorded.steps) else []
+    if other:
+        raise CaptureError(
+            f"{' '.join(other)} cannot be had from the recorded traces",
+            f"they are of {recorded.workload}, {recorded.steps} steps",
+            "drop it" if is_installed() else 'drop it, or pip install "tracehunch[torch]" to run here',
+        )
+    return recorded.workload
+
+
+def _written(field: str, value: object) -> str:
+    """An option as it was typed."""
+    if field == "causal":
+        return "--causal" if value else "--full"
+    return f"--{field.replace('_', '-')} {value}"
+
+
+def _check_outputs(save_traces: Path | None, output: Path | None) -> None:
+    """Try the places that results will go to, before any work is done."""
+    if save_traces is not None:
+        check_folder(save_traces, "--save-traces", make=True)
+    if output is not None:
+        check_folder(output.parent, "-o", make=False)
+
+
+def _introduce(plan: Plan, given: Mapping[str, Any], wanted: str) -> None:
+    """Say on stderr what is about to run, and why it is not what one may expect."""
+    if plan.device.recorded and wanted == "auto":
+        note(
+            'PyTorch is not installed, so all is from recorded traces; pip install "tracehunch[torch]" to run here'
+        )
+    note(f"{plan.workload} on {plan.device}{', recorded' if plan.device.recorded else ''}")
+    if plan.device.kind == "cpu" and not given.keys() & CPU_SHAPE.keys():
+        note(
+            "this is smaller than the GPU default, so that it takes seconds on a CPU; --seq and the like change it"
+        )
+
+
+def _rendered(series: Series, chosen: str, output: Path | None) -> str | bytes:
+    if chosen == "json":
+        return attention_json.render(series)
+    command = _next_command(series)
+    if chosen == "markdown":
+        return attention_markdown.render(series, next_command=command)
+    return attention_terminal.render(series, view=view(output), next_command=command)
+
+
+def _next_command(series: Series) -> str:
+    """Look closer at the trace behind the costliest surprise, or keep the traces so that one can."""
+    if all(outcome.look is None for outcome in series.outcomes):
+        return "tracehunch attention --device recorded"
+    ranked = [one.outcome for one in attention_surprises.surprises(series)]
+    kept = [outcome.trace for outcome in (*ranked, *series.outcomes) if outcome.trace is not None]
+    ran = any(outcome.status == "ran" for outcome in series.outcomes)
+    if not kept or (
+        ran and not any(outcome.status == "ran" and outcome.trace for outcome in series.outcomes)
+    ):
+        return "tracehunch attention --save-traces traces"
+    return f"tracehunch look {shlex.quote(_short(kept[0]))}"
+
+
+def _short(path: Path) -> str:
+    """A path relative to where the user is, if that is shorter."""
+    return min(str(path), os.path.relpath(path), key=len)
+
+
+def _code(series: Series, fail_on: str, *, strict: bool) -> int:
+    """130 interrupted; 2 nothing could be looked at; 3 lost data, with ``strict``; 1 as ``--fail-on`` says; else 0."""
+    if series.interrupted:
+        return INTERRUPTED
+    looks = [outcome.look for outcome in series.outcomes if outcome.look is not None]
+    if not looks:
+        return USAGE
+    codes = [exit_code(look, fail_on, strict=strict) for look in looks]
+    failed = any(outcome.status == "failed" for outcome in series.outcomes)
+    codes.append(FOUND if failed and fail_on != "never" else FINE)
+    return LOST if LOST in codes else max(codes)

@@ -1,0 +1,105 @@
+"""``tracehunch check HUNCH TRACE``: hold a trace against a hunch.toml."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from tracehunch.cli import common
+from tracehunch.cli.inputs import refuse_to_overwrite
+from tracehunch.cli.options import debug_option, gate_options, output_options
+from tracehunch.units import plural
+
+if TYPE_CHECKING:
+    from tracehunch.guess import Guess
+    from tracehunch.guess.hunch import Hunch
+    from tracehunch.trace.model import Trace
+    from tracehunch.verdict import Look
+
+
+@click.command("check")
+@click.argument("hunch", type=click.Path(path_type=Path))
+@click.argument("trace")
+@output_options
+@gate_options("warning")
+@debug_option
+def check(  # noqa: PLR0917  # click passes all by name
+    hunch: Path, trace: str, output_format: str | None, output: Path | None, fail_on: str, strict: bool
+) -> int:
+    """Hold TRACE against the claims of HUNCH, a hunch.toml.
+
+    Each claim holds, is a surprise, or cannot be told from the trace; the last is listed with what would
+    record it, and is a failure with --strict. 'tracehunch guess --from TRACE' writes a hunch.toml; findings
+    that the trace had then are shown, and are no failure.
+
+    Exit codes: 0 fine; 1 a surprise or finding at or above --fail-on; 2 the trace or the claims cannot be
+    read, or times are claimed for other hardware; 3 with --strict, the file is damaged or a claim cannot be
+    told.
+    """
+    from tracehunch import api  # noqa: PLC0415  # numpy and msgspec load only when a trace is looked at
+    from tracehunch.guess.hunch import read_hunch  # noqa: PLC0415  # as above
+
+    picked = common.pick_format(output_format, output)
+    refuse_to_overwrite(output, hunch, Path(trace))
+    claimed = read_hunch(hunch)
+    recorded = common.read_trace(trace)
+    seen = api.check(claimed.guess, recorded)
+    _tell(claimed, recorded, hunch)
+    common.emit(_rendered(seen, picked, output, trace), output)
+    _tell_untold(seen, strict=strict)
+    counted = _without_known(seen, claimed.guess)
+    return _code(counted, fail_on, strict=strict)
+
+
+def _without_known(seen: Look, guess: Guess) -> Look:
+    """Leave out, for the exit code, the findings that were there when the guess was made; they are told."""
+    from tracehunch.api import unknown_findings  # noqa: PLC0415  # as above
+
+    new = unknown_findings(seen, guess)
+    if n_known := len(seen.checked.findings) - len(new):
+        common.note(f"{plural(n_known, 'finding')} known when the guess was made: no failure")
+    return replace(seen, checked=replace(seen.checked, findings=new))
+
+
+def _code(seen: Look, fail_on: str, *, strict: bool) -> int:
+    """Return 3 with ``strict`` for a claim that cannot be told, where nothing is worse, else as any look."""
+    code = common.exit_code(seen, fail_on, strict=strict)
+    return common.LOST if strict and code == common.FINE and seen.verdict.cannot_tell else code
+
+
+def _rendered(seen: Look, picked: str, output: Path | None, source: str) -> str | bytes:
+    if picked == "json":
+        from tracehunch.report import json_report  # noqa: PLC0415  # a renderer is imported only when it is needed
+
+        return json_report.render(seen)
+    if picked == "markdown":
+        from tracehunch.report import markdown  # noqa: PLC0415  # as above
+
+        return markdown.render(seen, source=source)
+    from tracehunch.report import terminal  # noqa: PLC0415  # as above
+
+    return terminal.render(seen, view=common.view(output), source=source)
+
+
+def _tell(claimed: Hunch, recorded: Trace, path: Path) -> None:
+    """Tell what a person should know of the guess before they trust the verdict."""
+    from tracehunch.guess.context import difference  # noqa: PLC0415  # numpy loads with it
+
+    if claimed.edited:
+        common.note(f"{path} was edited after it was sealed; it is taken as it is now")
+    for name in ("device", "torch"):
+        if (pair := difference(claimed.guess.context, recorded, name)) is not None:
+            common.note(
+                f"the guess was made for {name} {pair[0]}, the trace is of {pair[1]}: counts may differ"
+            )
+
+
+def _tell_untold(seen: Look, *, strict: bool) -> None:
+    untold = len(seen.verdict.cannot_tell)
+    if untold and not strict:
+        common.note(
+            f"{plural(untold, 'claim')} could not be told from this trace; --strict makes that a failure"
+        )

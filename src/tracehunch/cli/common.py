@@ -1,0 +1,161 @@
+"""What verbs share besides options: reading, exit codes, notes, and results written whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from tracehunch.cli.failures import did_you_mean
+from tracehunch.cli.options import FORMATS
+from tracehunch.cli.progress import reading
+from tracehunch.errors import TracehunchError
+from tracehunch.report.layout import View
+
+if TYPE_CHECKING:
+    from tracehunch.trace.model import Trace
+    from tracehunch.verdict import Look
+
+FINE: Final = 0
+FOUND: Final = 1
+LOST: Final = 3
+
+_NARROWEST: Final = 60  # columns; below, a terminal wraps by itself
+_WIDEST: Final = 200
+
+
+def read_trace(source: str) -> Trace:
+    """Read a trace with progress on a terminal. ReadError as ``tracehunch.trace.read`` raises it."""
+    from tracehunch.trace import read  # noqa: PLC0415  # numpy and msgspec load only where a trace is read
+
+    with reading(source) as progress:
+        return read(source, progress=progress)
+
+
+def exit_code(look: Look, fail_on: str, *, strict: bool) -> int:
+    """0 fine; 1 a finding or surprise at or above ``fail_on``; 3 with ``strict`` if the file was damaged.
+
+    Damage comes first: what was found in a file that lost data may be wrong.
+    """
+    from tracehunch.verdict import SEVERITIES  # noqa: PLC0415  # msgspec and numpy load with it
+
+    tree = look.facts.tree
+    if strict and any(notice.lossy for notice in (*tree.trace.notices, *tree.notices)):
+        return LOST
+    if fail_on == "never":
+        return FINE
+    failing = SEVERITIES[SEVERITIES.index(fail_on) :]
+    seen = [finding.severity for finding in look.checked.findings]
+    seen += [surprise.severity for surprise in look.verdict.surprises]
+    return FOUND if any(severity in failing for severity in seen) else FINE
+
+
+def pick_format(output_format: str | None, output: Path | None) -> str:
+    """Return the format asked for: ``--format``, else that of ``-o``'s extension, else the terminal's."""
+    if output_format is not None or output is None:
+        return output_format or "terminal"
+    for name, extensions in FORMATS.items():
+        if output.suffix.lower() in extensions:
+            return name
+    known = ", ".join(one for extensions in FORMATS.values() for one in extensions)
+    raise click.UsageError(f"{output}: the extension names no format ({known}); give --format")
+
+
+def view(output: Path | None, *, unknown_width: int = 80) -> View:
+    """How wide the output is (``unknown_width`` if nobody says), and if it takes colour and Unicode."""
+    if output is not None:
+        return View(width=unknown_width)
+    watched = sys.stdout.isatty()
+    width = _columns() if watched or os.environ.get("COLUMNS") else unknown_width
+    return View(
+        width=max(_NARROWEST, min(width, _WIDEST)),
+        colour=_wants_colour(),
+        unicode=_takes_unicode(sys.stdout.encoding),
+        interactive=watched,
+    )
+
+
+def emit(result: str | bytes, output: Path | None) -> None:
+    """Write the result, and nothing else, to stdout or whole to a file; the file's name goes to stderr."""
+    data = result if isinstance(result, bytes) else None
+    if output is not None:
+        write_whole(output, data if data is not None else _encoded(str(result), "utf-8"))
+        note(f"wrote {output}")
+        return
+    buffer = getattr(sys.stdout, "buffer", None)
+    if buffer is None:  # a replaced stdout (IDE, test) that takes text only
+        sys.stdout.write(result if isinstance(result, str) else result.decode())
+    else:
+        sys.stdout.flush()
+        buffer.write(data if data is not None else _encoded(str(result), sys.stdout.encoding))
+    sys.stdout.flush()
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Write a file whole or not at all: beside its place first, then moved there."""
+    try:
+        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
+            Path(temporary).chmod(_mode(path))
+            Path(temporary).replace(path)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+    except OSError as failure:
+        raise TracehunchError(
+            f"cannot write {path}", failure.strerror or str(failure), "choose another place with -o"
+        ) from failure
+
+
+def note(message: str) -> None:
+    """One line on stderr."""
+    click.echo(f"tracehunch: {message}", err=True)
+
+
+def unknown_name(what: str, word: str, known: list[str]) -> TracehunchError:
+    """Return the error for an unknown name, with the one that was meant, or the first few there are."""
+    meant = did_you_mean(word, known).removeprefix("; ")
+    there = f"there are {', '.join(known[:8])}{' ...' if len(known) > 8 else ''}" if known else ""  # noqa: PLR2004
+    return TracehunchError(f"no {what} {word!r}", todo=meant or there)
+
+
+def _mode(path: Path) -> int:
+    """Return the permissions of the file being replaced, else what a new file gets here."""
+    if path.exists():
+        return path.stat().st_mode & 0o777
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask
+
+
+def _columns() -> int:
+    import shutil  # noqa: PLC0415  # slow to import for what it is
+
+    return shutil.get_terminal_size((80, 24)).columns
+
+
+def _wants_colour() -> bool:
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def _takes_unicode(encoding: str | None) -> bool:
+    return (encoding or "ascii").lower().replace("-", "").replace("_", "") in (
+        "utf8",
+        "utf16",
+        "utf32",
+        "cp65001",
+    )
+
+
+def _encoded(text: str, encoding: str | None) -> bytes:
+    return text.encode(encoding or "ascii", "backslashreplace")

@@ -1,0 +1,142 @@
+"""``tracehunch look TRACE``: what a trace shows."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from tracehunch.cli import common
+from tracehunch.cli.inputs import refuse_to_overwrite
+from tracehunch.cli.options import debug_option, gate_options, output_options
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tracehunch.verdict import Look
+
+_TABLE_ROWS: Final = 25
+_KERNELS: Final = 10
+_TABLE_WIDTH: Final = 200  # where nobody told how wide the output is
+
+
+@click.command("look")
+@click.argument("trace")
+@output_options
+@click.option(
+    "--scope",
+    "scopes",
+    multiple=True,
+    metavar="NAME",
+    help="Show only this scope (* matches any text); repeat for more.",
+)
+@click.option(
+    "--top",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Kernels to list (default 10), or rows of --table (25).",
+)
+@click.option(
+    "--table", is_flag=True, help="Show the profiler's own table (key_averages) instead of the report."
+)
+@click.option(
+    "--all-scopes", "--frameworks", is_flag=True, help="List every scope, also those that frameworks wrote."
+)
+@gate_options("never")
+@debug_option
+def look(  # noqa: PLR0917  # click passes all by name
+    trace: str,
+    output_format: str | None,
+    output: Path | None,
+    scopes: tuple[str, ...],
+    top: int | None,
+    table: bool,
+    all_scopes: bool,
+    fail_on: str,
+    strict: bool,
+) -> int:
+    """Say what TRACE shows, the costly surprises first.
+
+    TRACE is a file that PyTorch's profiler wrote (.json, also compressed), a folder of such files (the newest
+    is taken), or - for standard input.
+    """
+    picked = common.pick_format(output_format, output)
+    refuse_to_overwrite(output, Path(trace))
+    seen = _examined(trace)
+    named = _named(trace, seen)
+    scopes = _resolved(scopes, seen)
+    if table:
+        result = _table(seen, picked, output, top or _TABLE_ROWS)
+    else:
+        result = _report(seen, picked, output, scopes, top or _KERNELS, all_scopes=all_scopes, source=named)
+    common.emit(result, output)
+    return common.exit_code(seen, fail_on, strict=strict)
+
+
+def _examined(source: str) -> Look:
+    from tracehunch.judge import examine  # noqa: PLC0415  # numpy and msgspec load only when a trace is looked at
+
+    return examine(common.read_trace(source))
+
+
+def _named(source: str, seen: Look) -> str:
+    """Return what the report calls the trace: as the user did, and for a folder the file that was taken."""
+    path = Path(source)
+    return str(path / seen.facts.tree.trace.label) if path.is_dir() else source
+
+
+def _report(
+    seen: Look,
+    picked: str,
+    output: Path | None,
+    scopes: tuple[str, ...],
+    top: int,
+    *,
+    all_scopes: bool,
+    source: str,
+) -> str | bytes:
+    """Render in the format picked; a renderer is imported only when it is needed."""
+    from tracehunch.report.summary import Selection  # noqa: PLC0415
+
+    selection = Selection(scopes=scopes, top=top, all_scopes=all_scopes)
+    if picked == "json":
+        from tracehunch.report import json_report  # noqa: PLC0415
+
+        return json_report.render(seen, scopes=scopes)
+    if picked == "markdown":
+        from tracehunch.report import markdown  # noqa: PLC0415
+
+        return markdown.render(seen, selection=selection, source=source)
+    from tracehunch.report import terminal  # noqa: PLC0415
+
+    return terminal.render(seen, view=common.view(output), selection=selection, source=source)
+
+
+def _table(seen: Look, picked: str, output: Path | None, top: int) -> str | bytes:
+    from tracehunch.report import json_report, table  # noqa: PLC0415  # as above
+
+    tree = seen.facts.tree
+    if picked == "json":
+        return json_report.encode({"schema": json_report.SCHEMA, "table": table.table_object(tree)})
+    if picked == "markdown":
+        return table.render_markdown(tree, top=top)
+    return table.render(tree, view=common.view(output, unknown_width=_TABLE_WIDTH), top=top)
+
+
+def _resolved(scopes: Sequence[str], seen: Look) -> tuple[str, ...]:
+    """Return the names of the scopes meant: a name, the end of a module's path, or a pattern with ``*``."""
+    there = [scope.scope.name for scope in seen.facts.scopes]
+    found: list[str] = []
+    for scope in scopes:
+        pattern = scope.replace("[", "[[]").replace("?", "[?]")
+        meant = [name for name in there if name == scope] or [
+            name
+            for name in there
+            if name.endswith(f"/{scope}") or ("*" in scope and fnmatchcase(name, pattern))
+        ]
+        if not meant:
+            raise common.unknown_name("scope", scope, there)
+        found += meant
+    return tuple(dict.fromkeys(found))

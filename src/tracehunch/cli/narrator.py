@@ -1,0 +1,106 @@
+"""What ``tracehunch attention`` says on stderr while it works, and the questions of ``--ask``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import click
+
+from tracehunch.attention.outcome import Device, Outcome
+from tracehunch.attention.questions import Question, claim, own_guess, own_verdict, questions
+from tracehunch.attention.variant import Variant
+from tracehunch.attention.workload import Workload
+from tracehunch.errors import GuessError, TracehunchError
+from tracehunch.guess import Claim, Guess
+from tracehunch.journal import Score, append, entry_of, history, journal_path, standing
+from tracehunch.report.attention_words import guess_text, own_lines, seen_text
+from tracehunch.report.layout import wrap
+from tracehunch.units import percent, plural
+
+_WIDTH = 80
+
+
+class Narrator:
+    """Tells each guess before its look, asks the user for theirs, and tells how they came out."""
+
+    def __init__(self, *, asks: bool) -> None:
+        self._asks = asks
+        self._input_ended = False
+        self._scores: list[Score] = []
+
+    def guessed(self, variant: Variant, guess: Guess, device: Device) -> None:
+        """Say the guess, with the seal that it had before the look."""
+        own = own_guess(guess).claims
+        where = " (recorded)" if device.recorded else ""
+        said = (
+            f"you guess {guess_text(own)}"
+            if own
+            else f"{variant.name}{where}: guess {guess_text(guess.claims)}"
+        )
+        _say(f"{said}; sealed {guess.seal[:8]}", indent=4 if own else 0)
+
+    def ask(
+        self, variant: Variant, workload: Workload, device: Device, last: Outcome | None
+    ) -> Sequence[Claim]:
+        """Ask for the user's own claims; an empty answer skips a question, the end of the input all that follow."""
+        if not self._asks or self._input_ended:
+            return ()
+        _say(f"{variant.changed}. Your guess? (Enter skips)", indent=2)
+        return tuple(self._claims(variant, questions(workload, device, last)))
+
+    def looked(self, outcome: Outcome) -> None:
+        """Say what was seen and how the user's own claims came out."""
+        _say(seen_text(outcome), indent=2)
+        own = own_guess(outcome.guess)
+        if not own.claims or outcome.look is None:
+            return
+        for line in own_lines(outcome):
+            _say(line, indent=4)
+        entry = replace(entry_of(own, own_verdict(outcome), outcome.variant.name), seal=outcome.guess.seal)
+        self._scores.append(entry.score)
+        try:
+            append(entry)
+        except TracehunchError as error:  # a full disk costs the record, not the run
+            _say(str(error), indent=4)
+
+    def score(self) -> str:
+        """How the user did, now and over time, and where that is kept; "" if they guessed nothing."""
+        if not self._scores:
+            return ""
+        now = f"{sum(one.held for one in self._scores)} of {plural(sum(one.told for one in self._scores), 'guess', 'guesses')}"
+        ever = standing(history())
+        latest = (
+            "" if ever.recent is None else f" (latest {ever.recent_told}: {percent(100 * ever.recent)})"
+        )
+        return f"You had {now} right; over time {ever.held} of {ever.told}{latest}. Journal: {journal_path()}"
+
+    def _claims(self, variant: Variant, asked: Sequence[Question]) -> Iterator[Claim]:
+        for question in asked:
+            answer = self._answer(question, variant)
+            if answer is not None:
+                yield answer
+
+    def _answer(self, question: Question, variant: Variant) -> Claim | None:
+        """The claim of an answer; None for none, or for one that is not understood where nobody can answer again."""
+        while not self._input_ended:
+            click.echo(f"    {question.text}: ", nl=False, err=True)
+            line = sys.stdin.readline()
+            if not sys.stdin.isatty():
+                click.echo(line.rstrip("\n"), err=True)  # so that a log reads like a conversation
+            self._input_ended = not line
+            if not line.strip():
+                return None
+            try:
+                return claim(question, line, variant)
+            except GuessError as error:
+                _say(str(error), indent=6)
+                if not sys.stdin.isatty():
+                    return None
+        return None
+
+
+def _say(text: str, indent: int) -> None:
+    for number, line in enumerate(wrap(text, _WIDTH - indent - 2)):
+        click.echo(" " * (indent + 2 * (number > 0)) + line, err=True)

@@ -1,0 +1,66 @@
+"""Options that verbs share: the same name, the same words, the same meaning."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import click
+
+from tracehunch.cli.failures import State
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+FORMATS: Final = {"terminal": (".txt",), "json": (".json",), "markdown": (".md", ".markdown")}
+"""Output format -> the file extensions that ask for it."""
+
+FAIL_ON: Final = ("error", "warning", "note", "never")
+
+
+def _set_debug(ctx: click.Context, _: click.Parameter, value: bool) -> None:
+    state = ctx.find_root().obj
+    if value and isinstance(state, State):
+        state.debug = True
+
+
+debug_option = click.option(
+    "--debug",
+    is_flag=True,
+    expose_value=False,
+    is_eager=True,
+    callback=_set_debug,
+    help="Show a traceback when something fails.",
+)
+
+
+def output_options(command: Command) -> Command:
+    """``--format``, ``-o/--output``: parameters ``output_format: str | None`` and ``output: Path | None``."""
+    command = click.option(
+        "-o",
+        "--output",
+        type=click.Path(dir_okay=False, path_type=Path),
+        metavar="FILE",
+        help="Write to FILE; its extension (.txt, .json, .md) picks the format.",
+    )(command)
+    return click.option(
+        "--format", "output_format", type=click.Choice(tuple(FORMATS)), help="Default: terminal."
+    )(command)
+
+
+def gate_options(default: str) -> Callable[[Command], Command]:
+    """``--fail-on`` and ``--strict``: parameters ``fail_on: str`` and ``strict: bool``."""
+
+    def decorate(command: Command) -> Command:
+        command = click.option(
+            "--strict", is_flag=True, help="Exit with 3 if the file is damaged or data was lost."
+        )(command)
+        return click.option(
+            "--fail-on",
+            type=click.Choice(FAIL_ON),
+            default=default,
+            show_default=True,
+            help="Exit with 1 on a surprise or finding of this severity or above.",
+        )(command)
+
+    return decorate

@@ -1,0 +1,59 @@
+"""Claims -> the facts they are about, and whether they hold; or why the trace cannot tell."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from tracehunch.facts.model import Fact, Facts, ScopeFacts
+from tracehunch.facts.vocabulary import KEYS
+from tracehunch.guess.model import Claim
+from tracehunch.guess.scopes import scopes_named, why_missing
+from tracehunch.judge.compare import fits, holds
+from tracehunch.judge.leads import ops_lead
+from tracehunch.verdict import CannotTell
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A claim that a fact decides; its scope is the one found, whatever the claim called it."""
+
+    claim: Claim
+    fact: Fact
+    scope: ScopeFacts
+    holds: bool
+
+
+def confront(claims: Sequence[Claim], facts: Facts) -> Iterator[Told | CannotTell]:
+    """Hold each claim against the fact of every scope it is about."""
+    scopes = {name: scopes_named(name, facts) for name in dict.fromkeys(claim.scope for claim in claims)}
+    for claim in claims:
+        if not scopes[claim.scope]:
+            yield CannotTell(claim.key, claim.scope, *why_missing(claim.scope, facts))
+        for scope in scopes[claim.scope]:
+            yield _confront_one(replace(claim, scope=scope.scope.name), scope, facts)
+
+
+def _confront_one(claim: Claim, scope: ScopeFacts, facts: Facts) -> Told | CannotTell:
+    fact = scope.facts.get(claim.key)
+    if fact is None:
+        return CannotTell(claim.key, claim.scope, *_why_absent(claim.key, facts))
+    if not fits(claim, fact.value):
+        reason = f"the claim {claim.expected!r} and the fact {fact.value!r} cannot be compared"
+        return CannotTell(claim.key, claim.scope, reason)
+    if claim.relation == "leads":
+        claimed = claim.expected if isinstance(claim.expected, tuple) else (claim.expected,)
+        return Told(claim, fact, scope, ops_lead([str(op) for op in claimed], fact, scope.scope, facts.tree))
+    return Told(claim, fact, scope, holds(claim, fact.value))
+
+
+def _why_absent(key: str, facts: Facts) -> tuple[str, str]:
+    """Why a scope has no such fact, and what would record it ("" if it was recorded, and is not there)."""
+    if key not in KEYS:
+        return "no such fact is known", ""
+    recorded, needs = facts.tree.trace.header.recorded, KEYS[key].needs
+    if "record_shapes" in needs and not recorded.shapes:
+        return "tensor shapes were not recorded", needs
+    if "profile_memory" in needs and not recorded.memory:
+        return "memory was not recorded", needs
+    if "CUDA" in needs and not len(facts.tree.trace.gpu.row):
+        return "no GPU activity was recorded", needs
+    return f"this scope does not show it ({KEYS[key].meaning})", ""

@@ -1,0 +1,36 @@
+"""Times that were claimed for other hardware than a trace is from: refused, for they do not carry over."""
+
+from dataclasses import replace
+
+from tracehunch.errors import GuessError
+from tracehunch.guess.context import HARDWARE, context_of, difference
+from tracehunch.guess.model import Guess
+from tracehunch.trace.model import Trace
+from tracehunch.verdict import CannotTell
+
+
+def settle_times(guess: Guess, trace: Trace) -> tuple[Guess, tuple[CannotTell, ...]]:
+    """Split a guess into the claims that may be held against this trace, and the times that may not be.
+
+    A guess whose context names no hardware is taken as it is: its author gave the times on purpose.
+
+    Raises:
+        GuessError: it claims times, and the trace is from other hardware.
+
+    """
+    times = [claim for claim in guess.claims if claim.unit == "us"]
+    wanted = [name for name in HARDWARE if name in guess.context]
+    if not times or not wanted:
+        return guess, ()
+    for name in wanted:
+        if (pair := difference(guess.context, trace, name)) is not None:
+            raise GuessError(
+                f"the guess claims times of {pair[0]}, but {trace.label} is from {pair[1]}",
+                "times do not carry over to other hardware",
+                "make a baseline there (tracehunch guess --from TRACE --times), or remove the times",
+            )
+    if "device" in context_of(trace):
+        return guess, ()
+    reason = f"the trace names no GPU, and the time was claimed for {guess.context[wanted[0]]}"
+    untold = tuple(CannotTell(claim.key, claim.scope, reason) for claim in times)
+    return replace(guess, claims=tuple(claim for claim in guess.claims if claim.unit != "us")), untold

@@ -1,0 +1,1 @@
+"""A Look as text: one file a format. Nothing here measures or judges."""

@@ -1,0 +1,38 @@
+"""What the numbers of the attention series rest on."""
+
+from __future__ import annotations
+
+from tracehunch.attention.outcome import Series, looks
+from tracehunch.report.origin import gpu_shares
+from tracehunch.units import join, plural
+
+
+def footnotes(series: Series) -> list[str]:
+    """What the numbers rest on."""
+    return [text for text in (_verified(series), _outside_window(series), _seals(series)) if text]
+
+
+def _verified(series: Series) -> str:
+    """How close the outputs came to the reference; "" if none was checked."""
+    checked = [(one, one.verification) for one in series.outcomes if one.verification is not None]
+    right = [(outcome, verification) for outcome, verification in checked if verification.passed]
+    if not right:
+        return ""
+    outcome, worst = max(right, key=lambda pair: pair[1].max_error / pair[1].tolerance)
+    return (
+        f"Outputs of {plural(len(right), 'variant')} agree with float64 on one batch element: largest error "
+        f"{worst.max_error:.2g} ({outcome.variant.name}), allowed {worst.tolerance:.2g}."
+    )
+
+
+def _outside_window(series: Series) -> str:
+    """How many GPU activities ran into the recordings from before; "" if none."""
+    counts = [(outcome.variant.name, gpu_shares(look.facts.tree).outside) for outcome, look in looks(series)]
+    told = [f"{name} {count}" for name, count in counts if count]
+    return f"Launched before the recording began, and counted in no forward: {join(told)}." if told else ""
+
+
+def _seals(series: Series) -> str:
+    """The seals of the guesses, shortened."""
+    told = [f"{outcome.variant.name} {outcome.guess.seal[:8]}" for outcome in series.outcomes]
+    return f"Guesses sealed before the look: {', '.join(told)}." if told else ""

@@ -1,0 +1,108 @@
+"""The attention series as JSON, schema "tracehunch/1": for each variant its guess and the same object as ``look`` gives.
+
+```
+{"schema": "tracehunch/1",
+ "attention": {
+   "interrupted": false, "not_done": [variant names],
+   "variants": [{
+     "name": "naive", "changed": "...", "label": "attn_fwd",
+     "status": "ran" | "recorded" | "failed", "reason": "..." (why it failed, or a recording stands in; absent if all went well),
+     "device": {"kind": "cuda" | "cpu", "name": "NVIDIA H200", "torch": "2.11.0+cu130", "recorded": true},
+     "workload": {"batch": 8, "heads": 16, "kv_heads": 16, "seq": 1024, "head_dim": 64, "dtype": "bfloat16", "causal": true},
+     "guess": {"seal": "<sha256>", "claims": [CLAIM without "seen"], "context": {...}},
+     "verification": {"max_error": 0.01, "tolerance": 0.06, "passed": true}  (absent where it was not checked),
+     "revealed": "...", "times_best": 18.4, "trace": "path"  (absent where there is none),
+     "look": {as ``look --format json``}  (absent where it failed)}],
+   "surprises": [{"variant": "naive", "key": "copies", "scope": "attn_fwd", "time_at_stake_us": 127.6}]  (most at stake first)}}
+```
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from tracehunch.attention.outcome import Outcome, Series, times_best
+from tracehunch.report.attention_glance import rows
+from tracehunch.report.attention_surprises import surprises
+from tracehunch.report.json_report import SCHEMA, Object, encode, look_object
+
+if TYPE_CHECKING:
+    from tracehunch.attention.verify import Verification
+    from tracehunch.guess import Claim, Guess
+
+
+def render(series: Series) -> bytes:
+    """The series as indented JSON, UTF-8, ending in a newline."""
+    return encode(series_object(series))
+
+
+def series_object(series: Series) -> Object:
+    """The whole series under the schema's name."""
+    times = times_best(series.outcomes)
+    revealed = {row.name: row.revealed for row in rows(series)}
+    return {
+        "schema": SCHEMA,
+        "attention": {
+            "interrupted": series.interrupted,
+            "not_done": series.skipped,
+            "variants": [_variant(outcome, times, revealed) for outcome in series.outcomes],
+            "surprises": [
+                {
+                    "variant": one.outcome.variant.name,
+                    "key": one.surprise.claim.key,
+                    "scope": one.surprise.claim.scope,
+                    "time_at_stake_us": one.surprise.time_at_stake_us,
+                }
+                for one in surprises(series)
+            ],
+        },
+    }
+
+
+def _variant(outcome: Outcome, times: dict[str, float], revealed: dict[str, str]) -> Object:
+    name = outcome.variant.name
+    known: Object = {
+        "reason": outcome.reason or None,
+        "verification": None if outcome.verification is None else _verification(outcome.verification),
+        "revealed": revealed[name] or None,
+        "times_best": times.get(name),
+        "trace": None if outcome.trace is None else str(outcome.trace),
+        "look": None if outcome.look is None else look_object(outcome.look),
+    }
+    return {
+        "name": name,
+        "changed": outcome.variant.changed,
+        "label": outcome.variant.label,
+        "status": outcome.status,
+        "device": asdict(outcome.device),
+        "workload": asdict(outcome.workload),
+        "guess": _guess(outcome.guess),
+    } | {key: value for key, value in known.items() if value is not None}
+
+
+def _guess(guess: Guess) -> Object:
+    return {
+        "seal": guess.seal,
+        "claims": [_claim(claim) for claim in guess.claims],
+        "context": dict(guess.context),
+    }
+
+
+def _claim(claim: Claim) -> Object:
+    return {
+        "key": claim.key,
+        "relation": claim.relation,
+        "expected": claim.expected,
+        "unit": claim.unit,
+        "scope": claim.scope,
+        "who": claim.who,
+        "why": claim.why,
+    }
+
+
+def _verification(verification: Verification) -> Object:
+    """Without the error where it is no number, which JSON cannot say."""
+    error = {"max_error": verification.max_error} if math.isfinite(verification.max_error) else {}
+    return {"tolerance": verification.tolerance, "passed": verification.passed} | error

@@ -1,0 +1,80 @@
+"""The findings of a Look in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from tracehunch.units import plural, printable, time_us
+from tracehunch.verdict import SEVERITIES, CannotTell, Finding, Look
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tracehunch.report.layout import Style
+    from tracehunch.report.summary import Selection
+
+SEVERITY_STYLE: Final[dict[str, Style]] = {"error": "bold red", "warning": "bold yellow", "note": "cyan"}
+_EVIDENCE_SHOWN: Final = 6
+_UNTOLD_SHOWN: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class FindingText:
+    """One finding, its evidence in words."""
+
+    severity: str
+    id: str
+    scope: str
+    stake: str
+    summary: str
+    cause: str
+    fix: str
+    evidence: str
+
+
+def findings(look: Look, selection: Selection) -> list[FindingText]:
+    """Return findings of the selected scopes, ranked as the checks ranked them."""
+    wanted = selection.scopes
+    return [_finding_text(one) for one in look.checked.findings if not wanted or one.scope in wanted]
+
+
+def untold(look: Look) -> list[str]:
+    """Return what the checks could not tell; the first few, and how many more there are."""
+    texts = [cannot_tell_text(unknown) for unknown in look.checked.cannot_tell]
+    more = len(texts) - _UNTOLD_SHOWN
+    return texts[:_UNTOLD_SHOWN] + ([f"{more} more, all in --format json"] if more > 0 else [])
+
+
+def severity_counts(look: Look) -> str:
+    """``1 error, 2 warnings``; "" where nothing was found."""
+    seen = [finding.severity for finding in look.checked.findings]
+    return ", ".join(plural(seen.count(s), s) for s in reversed(SEVERITIES) if s in seen)
+
+
+def cannot_tell_text(unknown: CannotTell) -> str:
+    """Return what could not be told, why, and how to record so that it can."""
+    text = f"{unknown.key} in {printable(unknown.scope)}: {printable(unknown.reason)}"
+    return f"{text}; record with {printable(unknown.record_with)}" if unknown.record_with else text
+
+
+def evidence_text(events: Sequence[int]) -> str:
+    """Return positions in the file's traceEvents, the first few: ``events 3, 80 and 57 more``."""
+    shown = ", ".join(str(event) for event in events[:_EVIDENCE_SHOWN])
+    more = f" and {len(events) - _EVIDENCE_SHOWN} more" if len(events) > _EVIDENCE_SHOWN else ""
+    return f"{'event' if len(events) == 1 else 'events'} {shown}{more}" if events else ""
+
+
+def _finding_text(finding: Finding) -> FindingText:
+    evidence = evidence_text(finding.evidence)
+    stake = finding.time_at_stake_us
+    return FindingText(
+        severity=finding.severity,
+        id=finding.id,
+        scope=printable(finding.scope),
+        stake=f"{time_us(stake)} a call at stake" if stake else "",
+        summary=printable(finding.summary),
+        cause=printable(finding.cause),
+        fix=printable(finding.fix),
+        evidence=f"{evidence}{'; ' if evidence else ''}{finding.confidence} confidence",
+    )

@@ -1,0 +1,149 @@
+"""The GPU activities of a scope by time as cells of a table; for a trace without any, its ops."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from tracehunch.report.profiler_table import profiler_table
+from tracehunch.tree import NONE, Tree
+from tracehunch.units import count, percent, plural, printable, share, time_us
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tracehunch.facts.model import KernelUse, ScopeFacts
+    from tracehunch.kernels import Identity
+    from tracehunch.report.summary import Selection
+    from tracehunch.verdict import Look
+
+_UNIT_WORDS: Final = {
+    "tensor-core": "tensor cores",
+    "cuda-core": "CUDA cores",
+    "mfma": "matrix cores",
+    "vector": "vector units",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class KernelRow:
+    """One GPU activity's cells."""
+
+    share: str
+    time: str
+    per_call: str
+    occupancy: str
+    op: str
+    what: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class KernelTable:
+    """The GPU activities of one scope by time, and what of them is not shown or not known."""
+
+    scope: str
+    calls: int
+    rows: tuple[KernelRow, ...]
+    rest: str
+    unclassified: str
+
+
+@dataclass(frozen=True, slots=True)
+class OpRow:
+    """One op's cells, where nothing ran on a GPU."""
+
+    share: str
+    self_time: str
+    total_time: str
+    calls: str
+    op: str
+
+
+def kernel_tables(look: Look, selection: Selection) -> list[KernelTable]:
+    """Return the kernels of the selected scopes, else of the step if there is one, else of the trace."""
+    if selection.scopes:
+        chosen = [scope for scope in look.facts.scopes if scope.scope.name in selection.scopes]
+    else:
+        chosen = _main_scope(look.facts.scopes)
+    return [_kernel_table(scope, look.facts.tree, selection.top) for scope in chosen if scope.kernels]
+
+
+def cpu_ops(look: Look, selection: Selection) -> list[OpRow]:
+    """Return the ops of a trace without GPU work by the time in themselves, over the whole trace."""
+    table = profiler_table(look.facts.tree)
+    ops = [row for row in table.rows if not row.annotation and row.self_cpu_ns > 0]
+    total = sum(row.self_cpu_ns for row in ops)
+    return [
+        OpRow(
+            share=share(row.self_cpu_ns, total),
+            self_time=time_us(row.self_cpu_ns / 1000),
+            total_time=time_us(row.cpu_ns / 1000),
+            calls=count(row.calls),
+            op=printable(row.name),
+        )
+        for row in ops[: selection.top]
+    ]
+
+
+def identity_text(identity: Identity) -> str:
+    """Library, algorithm, data type and math unit of a kernel, in a few words."""
+    if not identity.classified:
+        return "unclassified"
+    words = [] if identity.library == "driver" else [identity.library]
+    words += [identity.algorithm, identity.dtype or ""]
+    unit = f", {_UNIT_WORDS[identity.unit]}" if identity.unit in _UNIT_WORDS else ""
+    return printable(" ".join(filter(None, words)) + unit)
+
+
+def _main_scope(scopes: Sequence[ScopeFacts]) -> list[ScopeFacts]:
+    for kind in ("step", "whole"):
+        found = [scope for scope in scopes if scope.scope.kind == kind and scope.kernels]
+        if found:
+            return found[:1]
+    return []
+
+
+def _kernel_table(scope: ScopeFacts, tree: Tree, top: int) -> KernelTable:
+    total = sum(kernel.gpu_time_us for kernel in scope.kernels)
+    rows = [_kernel_row(kernel, tree, total) for kernel in scope.kernels[:top]]
+    hidden = scope.kernels[top:]
+    rest = ""
+    if hidden:
+        time = sum(kernel.gpu_time_us for kernel in hidden)
+        all_of_them = f"--top {len(scope.kernels)} lists all"
+        rest = f"{count(len(hidden))} more, {share(time, total)} of the time; {all_of_them}"
+    return KernelTable(
+        scope=printable(scope.scope.name),
+        calls=len(scope.scope.calls),
+        rows=tuple(rows),
+        rest=rest,
+        unclassified=_unclassified(scope, total),
+    )
+
+
+def _kernel_row(kernel: KernelUse, tree: Tree, total_us: float) -> KernelRow:
+    return KernelRow(
+        share=share(kernel.gpu_time_us, total_us),
+        time=time_us(kernel.gpu_time_us),
+        per_call=count(kernel.per_call),
+        occupancy="" if kernel.occupancy_percent is None else percent(kernel.occupancy_percent),
+        op=printable(kernel.op or _launcher(kernel, tree)),
+        what=identity_text(kernel.identity),
+        name=printable(kernel.name),
+    )
+
+
+def _launcher(kernel: KernelUse, tree: Tree) -> str:
+    """Return what launched a kernel that no op did: the call, such as a graph's replay, if it is there."""
+    launch = int(tree.launch[kernel.rows[0]]) if kernel.rows else NONE
+    return "(no launch)" if launch == NONE else f"({tree.trace.name_of(launch)})"
+
+
+def _unclassified(scope: ScopeFacts, total_us: float) -> str:
+    unknown = [kernel for kernel in scope.kernels if not kernel.identity.classified]
+    if not unknown:
+        return "unclassified: 0% of GPU time"
+    time = sum(kernel.gpu_time_us for kernel in unknown)
+    names = plural(len({kernel.name for kernel in unknown}), "kernel name")
+    return f"unclassified: {share(time, total_us)} of GPU time, {time_us(time)} ({names} that no rule knows)"

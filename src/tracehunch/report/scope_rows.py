@@ -1,0 +1,151 @@
+"""The scopes of a Look as cells of a table, and which of them a report lists."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from tracehunch.report.origin import vendor
+from tracehunch.units import count, join, percent, plural, printable, time_range_us, time_us
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tracehunch.facts.model import ScopeFacts
+    from tracehunch.report.summary import Selection
+    from tracehunch.tree import Scope
+    from tracehunch.verdict import Look
+
+_SPREAD_WORTH_SAYING: Final = 1.25  # highest over lowest: clocks alone move times by a few percent
+
+
+@dataclass(frozen=True, slots=True)
+class ScopeRow:
+    """One scope's cells; "" where the trace cannot show it."""
+
+    name: str
+    kind: str
+    calls: str
+    kernels: str
+    copies: str
+    memsets: str
+    leaf_ops: str
+    gpu_time: str
+    cpu_time: str
+    wall_time: str
+    gpu_idle: str
+    traits: str
+    spread: str
+
+
+def shown_scopes(look: Look, selection: Selection) -> tuple[list[ScopeFacts], str]:
+    """Return the scopes to list, in report order, and what is folded away."""
+    scopes = list(look.facts.scopes)
+    if selection.scopes:
+        return [scope for scope in scopes if scope.scope.name in selection.scopes], ""
+    if selection.all_scopes:
+        return scopes, ""
+    first = [scope for scope in scopes if scope.scope.kind != "framework"]
+    kept = sorted(first, key=_weight, reverse=True)[: max(selection.top, 1) + 2]
+    folded = len(scopes) - len(kept)
+    frameworks = len(scopes) - len(first)
+    which = f" ({frameworks} of frameworks)" if frameworks else ""
+    text = f"{plural(folded, 'scope')} folded{which}; --all-scopes lists them" if folded else ""
+    return [scope for scope in first if scope in kept], text
+
+
+def scope_rows(look: Look, shown: Sequence[ScopeFacts]) -> list[ScopeRow]:
+    """Return the cells of each scope; a module inside another that is shown stands indented below it."""
+    modules = [scope.scope.name for scope in shown if scope.scope.kind == "module"]
+    unit = "matrix cores" if vendor(look.facts.tree.trace) == "amd" else "tensor cores"
+    return [_scope_row(scope, _indented(scope.scope, modules), unit) for scope in shown]
+
+
+def usual_traits(rows: Sequence[ScopeRow]) -> str:
+    """Return what most scopes have in common, to be said once; "" where no two have anything."""
+    traits = Counter(row.traits for row in rows if row.traits).most_common(1)
+    return traits[0][0] if traits and (traits[0][1] > 1 or len(rows) == 1) else ""
+
+
+def _indented(scope: Scope, modules: Sequence[str]) -> str:
+    around = [name for name in modules if scope.kind == "module" and scope.name.startswith(f"{name}/")]
+    rest = scope.name[len(max(around, key=len)) + 1 :] if around else scope.name
+    return "  " * len(around) + printable(rest)
+
+
+def _scope_row(scope: ScopeFacts, name: str, matrix_unit: str) -> ScopeRow:
+    return ScopeRow(
+        name=name,
+        kind=scope.scope.kind,
+        calls=count(len(scope.scope.calls)),
+        kernels=_fact(scope, "kernels"),
+        copies=_fact(scope, "copies"),
+        memsets=_fact(scope, "memsets"),
+        leaf_ops=_fact(scope, "leaf_ops"),
+        gpu_time=_fact(scope, "gpu_time"),
+        cpu_time=_fact(scope, "cpu_time"),
+        wall_time=_fact(scope, "wall_time"),
+        gpu_idle=_fact(scope, "gpu_idle"),
+        traits=_traits(scope, matrix_unit),
+        spread=_spread(scope),
+    )
+
+
+def _fact(scope: ScopeFacts, key: str) -> str:
+    fact = scope.facts.get(key)
+    if fact is None or not isinstance(fact.value, int | float):
+        return ""
+    match fact.unit:
+        case "us":
+            return time_us(fact.value)
+        case "percent":
+            return percent(fact.value)
+        case "ratio":
+            return percent(100 * fact.value)
+        case _:
+            return count(fact.value)
+
+
+def _traits(scope: ScopeFacts, matrix_unit: str) -> str:
+    backend, dtype, cores = (scope.value(key) for key in ("sdpa.backend", "dtype", "tensor_cores"))
+    words = []
+    if backend is not None and backend != "none":
+        words.append(f"SDPA {_words(backend)}")
+    if dtype is not None:
+        words.append(_words(dtype))
+    if cores in ("used", "idle", "mixed"):
+        words.append(f"{matrix_unit} {cores}")
+    return printable(", ".join(words))
+
+
+def _words(value: object) -> str:
+    return join([str(one) for one in value]) if isinstance(value, tuple) else str(value)
+
+
+def _spread(scope: ScopeFacts) -> str:
+    """Which of the shown facts differ between calls by more than clocks explain."""
+    parts = []
+    for key, label in (
+        ("kernels", "kernels"),
+        ("copies", "copies"),
+        ("gpu_time", "GPU time"),
+        ("wall_time", "wall"),
+    ):
+        fact = scope.facts.get(key)
+        if fact is None or fact.low is None or fact.high is None or fact.low == fact.high:
+            continue
+        if fact.unit == "count":
+            parts.append(f"{label} {count(fact.low)}-{count(fact.high)}")
+        elif fact.low <= 0 or fact.high / fact.low > _SPREAD_WORTH_SAYING:
+            parts.append(f"{label} {time_range_us(fact.low, fact.high)}")
+    return ", ".join(parts)
+
+
+def _weight(scope: ScopeFacts) -> float:
+    """Return what makes a scope worth its line: time on the GPU, else on the wall."""
+    for key in ("gpu_time", "wall_time", "cpu_time"):
+        value = scope.value(key)
+        if isinstance(value, int | float) and value > 0:
+            return float(value) * len(scope.scope.calls)
+    return 0.0

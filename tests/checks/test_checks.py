@@ -1,0 +1,158 @@
+"""All checks together: what they say of every recorded trace, in which order, and their pages."""
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from tracehunch import checks
+from tracehunch.checks import CHECKS, check_id, pages, run
+from tracehunch.errors import ReadError
+from tracehunch.facts import measure
+from tracehunch.trace import read
+from tracehunch.tree import link
+
+DATA = Path(__file__).parents[1] / "data" / "h200"
+DOCS = Path(__file__).parents[2] / "docs" / "checks.md"
+TRACES = sorted(
+    path.relative_to(DATA).as_posix().removesuffix(".json.gz") for path in DATA.rglob("*.json.gz")
+)
+HEADINGS = ("What it means", "Why it costs", "How to confirm", "How to fix", "When it is fine")
+
+FALLBACK = {"sdpa-math-fallback", "tensor-cores-idle", "safe-softmax"}
+WARNINGS = {
+    # out-of-place masked_fill clones the scores, 12 % of the GPU time
+    "seeds/naive": {"hidden-copy"},
+    "seeds/shapes_naive": {"hidden-copy"},
+    "ops/naive_fp32": {"hidden-copy"},
+    # SDPA pinned to math, bfloat16 inputs; the mask takes 11 of 2617 us and is a note
+    "seeds/sdpa_math": FALLBACK,
+    "seeds/shapes_sdpa_math": FALLBACK,
+    "ops/gqa_math": FALLBACK,
+    "ops/fwdbwd_math": FALLBACK,
+    # torch.compile made addmm of matmul and add: the addend is copied into the output, 8 %
+    "ops/matmul_add_4096_compiled": {"hidden-copy"},
+    # softmax(dtype=float32) casts the scores (15 %), repeat_kv reshapes expanded heads (2 %),
+    # matmul copies an operand (1 %)
+    "models/llama_eager_prefill": {"hidden-copy"},
+    # with a mask, keys and values are expanded and reshaped (5 %)
+    "models/llama_sdpa_padded": {"hidden-copy"},
+    # DDP copies buckets back into gradients, 72 copies a step
+    "ranks/ddp/rank0": {"hidden-copy"},
+    "ranks/ddp/rank1": {"hidden-copy"},
+    # 43 to 70 ms inside cuDNN's attention in the first call of a length
+    "situations/gpt_recompiles": {"cpu-plan-cost"},
+    "situations/gpt_varying_lengths_cudnn": {"cpu-plan-cost"},
+    # bfloat16 convolutions in NCHW run implicit_convolve_sgemm and dgrad_engine, at 14 and 18 TFLOP/s
+    "situations/unet_nchw": {"tensor-cores-idle"},
+}
+"""No other trace has a warning of these checks, above all none of ``faults``: theirs are of other kinds."""
+
+
+@pytest.mark.parametrize("name", TRACES)
+def test_warnings_are_exactly_these(facts_of, name):
+    found = run(facts_of(name)).findings
+    assert {f.id for f in found if f.severity != "note"} == WARNINGS.get(name, set())
+    assert not [f for f in found if f.severity == "error"]
+
+
+@pytest.mark.parametrize("name", TRACES)
+def test_findings_are_ranked_and_rest_on_evidence(facts_of, name):
+    facts = facts_of(name)
+    found = run(facts).findings
+    stakes = [f.time_at_stake_us for f in found]
+    assert stakes == sorted(stakes, reverse=True)
+    names = {scope.scope.name for scope in facts.scopes}
+    for finding in found:
+        assert finding.evidence
+        assert max(finding.evidence) < facts.tree.trace.n_events
+        assert finding.scope in names
+        assert finding.summary
+        assert finding.cause
+        assert finding.fix
+
+
+@pytest.mark.parametrize("name", [name for name in TRACES if not name.startswith("situations/gpt")])
+def test_no_more_is_at_stake_than_the_gpu_did(facts_of, name):
+    facts = facts_of(name)
+    for scope in facts.scopes:
+        if scope.scope.kind == "annotation":
+            mine = [f.time_at_stake_us for f in run(facts).findings if f.scope == scope.scope.name]
+            spent = (
+                facts.tree.trace.dur_ns[[row for call in scope.scope.calls for row in call.gpu]].sum() / 1e3
+            )
+            assert sum(mine) <= spent / len(scope.scope.calls) + 1e-6
+
+
+def test_a_finding_nested_in_another_yields_to_it(facts_of):
+    found = {f.id: f for f in run(facts_of("seeds/sdpa_math")).findings}
+    assert found["sdpa-math-fallback"].time_at_stake_us > 2000
+    for nested in ("tensor-cores-idle", "safe-softmax", "mask-rebuilt"):
+        assert found[nested].time_at_stake_us == 0
+        assert "counted under sdpa-math-fallback" in found[nested].cause
+
+
+def test_the_series_findings_come_out_of_the_math_trace(facts_of):
+    found = {f.id for f in run(facts_of("seeds/sdpa_math")).findings}
+    assert found >= {"sdpa-math-fallback", "tensor-cores-idle", "mask-rebuilt", "safe-softmax"}
+
+
+def test_a_check_that_raises_becomes_a_cannot_tell(facts_of, monkeypatch):
+    def explode(_facts):
+        raise ZeroDivisionError("on purpose")
+
+    broken = SimpleNamespace(__name__="tracehunch.checks.hidden_copy", check=explode)
+    monkeypatch.setattr(checks, "CHECKS", (broken, *CHECKS[1:]))
+    seen = run(facts_of("seeds/sdpa_math"))
+    assert [(c.key, c.scope) for c in seen.cannot_tell] == [("hidden-copy", "whole")]
+    assert "on purpose" in seen.cannot_tell[0].reason
+    assert {f.id for f in seen.findings} >= FALLBACK
+
+
+@pytest.mark.parametrize("name", TRACES)
+def test_the_same_trace_gives_the_same_findings(facts_of, name):
+    assert run(facts_of(name)) == run(facts_of(name))
+
+
+def test_ids_are_those_of_their_files():
+    assert [check_id(module) for module in CHECKS] == [module.ID for module in CHECKS]
+    assert len(set(pages())) == len(CHECKS)
+
+
+@pytest.mark.parametrize("module", CHECKS, ids=check_id)
+def test_each_page_has_the_fixed_headings_in_order(module):
+    page = pages()[check_id(module)]
+    assert page.startswith(f"# {check_id(module)}: ")
+    headings = [line.removeprefix("## ") for line in page.splitlines() if line.startswith("## ")]
+    assert tuple(headings) == HEADINGS
+
+
+def test_the_index_in_the_docs_is_in_step():
+    rows = [line for line in DOCS.read_text(encoding="utf-8").splitlines() if line.startswith("| [")]
+    expected = []
+    for name, page in pages().items():
+        title = page.splitlines()[0].removeprefix(f"# {name}: ")
+        source = f"../src/tracehunch/checks/{name.replace('-', '_')}.py"
+        expected.append(f"| [{name}]({source}) | {title} |")
+    assert rows == expected
+
+
+def no_check_failed(path):
+    seen = run(measure(link(read(path))))
+    assert [c for c in seen.cannot_tell if c.reason.startswith("the check failed")] == []
+
+
+def test_no_check_fails_on_damaged_or_odd_files(cases):
+    readable = 0
+    for path in sorted(cases.iterdir()):
+        try:
+            no_check_failed(path)
+            readable += 1
+        except ReadError:
+            continue
+    assert readable > 50
+
+
+def test_no_check_fails_on_other_projects_traces(public_traces):
+    for path in sorted(public_traces.glob("*.json.gz")):
+        no_check_failed(path)
