@@ -1,5 +1,4 @@
 import math
-from contextlib import nullcontext
 from dataclasses import replace
 
 import pytest
@@ -9,7 +8,9 @@ from tracehunch.attention.workload import Workload
 
 torch = pytest.importorskip("torch")
 
-from tracehunch.attention.inputs import make_inputs, with_mask  # noqa: E402
+from tracehunch.attention.inputs import make_inputs  # noqa: E402
+from tracehunch.attention.outcome import Device  # noqa: E402
+from tracehunch.attention.run import Bench, running  # noqa: E402
 from tracehunch.attention.verify import verify  # noqa: E402
 
 SMALL = Workload(batch=2, heads=4, seq=48, head_dim=16, kv_heads=2)
@@ -17,11 +18,8 @@ ON_CPU = [variant for variant in VARIANTS if variant.backend in ("", "MATH", "FL
 
 
 def output_of(variant, workload, inputs):
-    from torch.nn.attention import SDPBackend, sdpa_kernel
-
-    pin = sdpa_kernel(getattr(SDPBackend, variant.backend)) if variant.backend else nullcontext()
-    with pin:
-        return variant.forward(with_mask(inputs) if variant.takes_mask and workload.causal else inputs)
+    with running(variant, Bench(workload, Device("cpu", "CPU"), inputs)) as forward:
+        return forward()
 
 
 @pytest.mark.parametrize("variant", ON_CPU, ids=lambda variant: variant.name)

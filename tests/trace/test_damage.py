@@ -98,7 +98,7 @@ def test_random_flips_raise_nothing_but_read_errors(flips, packed):
         got.args_of(row)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=250, deadline=None)
 @given(st.binary(max_size=300) | st.text('{}[]",:\\0a ', max_size=200).map(str.encode))
 def test_arbitrary_bytes_raise_nothing_but_read_errors(data):
     got = _read(data)

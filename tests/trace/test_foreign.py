@@ -54,6 +54,7 @@ FILES = {
     "brackets": (b"[" * 200_000, "truncated"),
     "braces": (b'{"a":' * 100_000, "truncated"),
     "a header that stops": (b'{"schemaVersion": 1, "deviceProperties": [{"id": 0, "na', "byte"),
+    "a header that stops at the events' key": (b'{"schemaVersion": 1, "traceEvents": ', "truncated"),
     "a header that stops before the events": (b'{"schemaVersion": 1, "traceEvents": [', "truncated"),
     "a first event that stops": (b'{"traceEvents": [{"ph": "X", "na', "truncated"),
     "a first event in an array that stops": (b'[{"ph": "X", "na', "truncated"),

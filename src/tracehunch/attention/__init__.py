@@ -5,7 +5,7 @@ A new variant is one file here, its import line, and its place in ``VARIANTS``.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from tracehunch.attention.naive import NAIVE
 from tracehunch.attention.naive_inplace import NAIVE_INPLACE
@@ -14,7 +14,9 @@ from tracehunch.attention.sdpa_cudnn import SDPA_CUDNN
 from tracehunch.attention.sdpa_efficient import SDPA_EFFICIENT
 from tracehunch.attention.sdpa_flash import SDPA_FLASH
 from tracehunch.attention.sdpa_math import SDPA_MATH
-from tracehunch.attention.variant import Variant
+
+if TYPE_CHECKING:
+    from tracehunch.attention.variant import Variant
 
 VARIANTS: Final[tuple[Variant, ...]] = (
     NAIVE,

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from tracehunch.attention.outcome import Device
-from tracehunch.attention.variant import Variant
-from tracehunch.attention.workload import Workload
 from tracehunch.guess import Claim, Guess
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tracehunch.attention.outcome import Device
+    from tracehunch.attention.variant import Variant
+    from tracehunch.attention.workload import Workload
 
 
 def guess_of(variant: Variant, workload: Workload, device: Device, others: Sequence[Claim] = ()) -> Guess:
-    """The guess to seal before the variant is looked at; ``others`` are the user's own claims."""
+    """Make the guess to seal before the variant is looked at; ``others`` are the user's own claims."""
     context = {
         "variant": variant.name,
         "workload": str(workload),

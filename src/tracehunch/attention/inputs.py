@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from tracehunch.attention.variant import DeviceKind, Inputs
-from tracehunch.attention.workload import Workload
+
+if TYPE_CHECKING:
+    from tracehunch.attention.workload import Workload
 
 SEED = 0
 
 
 def make_inputs(workload: Workload, device: DeviceKind) -> Inputs:
-    """Standard normal q (B, H, S, D), k and v (B, Hkv, S, D), without a mask."""
+    """Draw standard normal q (B, H, S, D), k and v (B, Hkv, S, D), without a mask."""
     import torch  # noqa: PLC0415  # an optional dependency
 
     generator = torch.Generator(device=device).manual_seed(SEED)
@@ -33,7 +36,7 @@ def make_inputs(workload: Workload, device: DeviceKind) -> Inputs:
 
 
 def with_mask(inputs: Inputs) -> Inputs:
-    """The same inputs with the causal mask as a tensor, (S, S) boolean, True above the diagonal."""
+    """Give the same inputs with the causal mask as a tensor, (S, S) boolean, True above the diagonal."""
     import torch  # noqa: PLC0415  # an optional dependency
 
     seq = inputs.q.shape[2]

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from tracehunch.attention.variant import Variant
-from tracehunch.attention.workload import Workload
 from tracehunch.units import size
+
+if TYPE_CHECKING:
+    from tracehunch.attention.variant import Variant
+    from tracehunch.attention.workload import Workload
 
 _CPU_MESSAGES = ("can't allocate memory", "not enough memory")
 """What the CPU allocator's RuntimeError says on Linux and on Windows."""
@@ -22,13 +25,13 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 def out_of_memory(variant: Variant, workload: Workload) -> str:
-    """What to say, and do, when a variant found no memory."""
+    """Tell what to do when a variant found no memory."""
     needs = f"; it holds {_scores(variant, workload)}" if variant.score_matrices else ""
     return f"out of memory{needs}; try a smaller --batch, --heads or --seq"
 
 
 def shortage(variant: Variant, workload: Workload) -> str | None:
-    """Why a variant would not fit the CPU's memory, before the system kills the process for it; None if it may fit."""
+    """Why a variant would not fit in memory, told before the system kills the process; None if it may."""
     available = available_bytes()
     needed = variant.score_matrices * workload.scores_bytes
     if available is None or needed <= available:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tracehunch.attention.repeat import repeat_heads
 from tracehunch.attention.textbook import operations, unfused_steps
 from tracehunch.attention.variant import NAIVE_LABEL, DeviceKind, Inputs, Variant
-from tracehunch.attention.workload import Workload
-from tracehunch.guess import Claim
+
+if TYPE_CHECKING:
+    from tracehunch.attention.workload import Workload
+    from tracehunch.guess import Claim
 
 
 def forward(inputs: Inputs) -> Any:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from tracehunch.attention.variant import DeviceKind, Variant
-from tracehunch.attention.verify import Verification
-from tracehunch.attention.workload import Workload
-from tracehunch.facts.model import ScopeFacts
-from tracehunch.guess import Guess
-from tracehunch.verdict import Look
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from tracehunch.attention.variant import DeviceKind, Variant
+    from tracehunch.attention.verify import Verification
+    from tracehunch.attention.workload import Workload
+    from tracehunch.facts.model import ScopeFacts
+    from tracehunch.guess import Guess
+    from tracehunch.verdict import Look
 
 Status = Literal["ran", "recorded", "failed"]
 
@@ -35,8 +37,9 @@ class Device:
 class Outcome:
     """One variant: its guess, and the look at its trace.
 
-    ``status`` is ``ran`` (here), ``recorded`` (read from a recording) or ``failed`` (no look). ``reason`` says why it
-    failed, or why a recording stands in for it. ``trace`` is the file looked at, where it was kept.
+    ``status`` is ``ran`` (here), ``recorded`` (read from a recording) or ``failed`` (no look). ``reason``
+    says why it failed, or why a recording stands in for it. ``trace`` is the file looked at, where it was
+    kept.
     """
 
     variant: Variant
@@ -55,7 +58,7 @@ class Outcome:
         return None if self.look is None else self.look.facts.scope(self.variant.label)
 
     def us(self, key: str) -> float | None:
-        """A time of one forward in microseconds; None where it cannot be known."""
+        """Give a time of one forward in microseconds; None where it cannot be known."""
         scope = self.scope
         value = None if scope is None else scope.value(key)
         return float(value) if isinstance(value, int | float) else None
@@ -81,14 +84,14 @@ class Series:
 
 
 def looks(series: Series) -> Iterator[tuple[Outcome, Look]]:
-    """The outcomes that were looked at."""
+    """Yield the outcomes that were looked at."""
     for outcome in series.outcomes:
         if outcome.look is not None:
             yield outcome, outcome.look
 
 
 def time_key(kind: DeviceKind) -> str:
-    """The fact that says what a forward takes on a kind of device."""
+    """Name the fact that says what a forward takes on a kind of device."""
     return "gpu_time" if kind == "cuda" else "cpu_time"
 
 

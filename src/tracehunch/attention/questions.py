@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from tracehunch.attention.outcome import Device, Outcome, time_key
-from tracehunch.attention.variant import Variant
-from tracehunch.attention.workload import Workload
 from tracehunch.errors import GuessError
 from tracehunch.guess import Claim, Guess, Relation
 from tracehunch.guess.claims import claims_from_mapping
 from tracehunch.verdict import Verdict
 
+if TYPE_CHECKING:
+    from tracehunch.attention.variant import Variant
+    from tracehunch.attention.workload import Workload
+
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One question and the key that its answer claims; ``previous_us`` is the time that "faster" compares with."""
+    """One question and the key that its answer claims; ``previous_us`` is what "faster" compares with."""
 
     text: str
     key: str
@@ -23,7 +26,7 @@ class Question:
 
 
 def questions(workload: Workload, device: Device, last: Outcome | None) -> tuple[Question, ...]:
-    """What to ask about one forward on this device; whether it is faster only after one that did the same work."""
+    """Ask about one forward; whether it is faster only after one that did the same work here."""
     asked = _GPU if device.kind == "cuda" else _CPU
     if last is None or last.time_us is None or (last.device, last.workload) != (device, workload):
         return asked
@@ -32,10 +35,11 @@ def questions(workload: Workload, device: Device, last: Outcome | None) -> tuple
 
 
 def claim(question: Question, answer: str, variant: Variant) -> Claim:
-    """The claim that an answer makes.
+    """Make the claim that an answer makes.
 
     Raises:
         GuessError: the answer cannot be understood; the text says what to write.
+
     """
     if question.previous_us is not None:
         return _comparison(question.key, question.previous_us, answer, variant.label)
@@ -46,12 +50,12 @@ def claim(question: Question, answer: str, variant: Variant) -> Claim:
 
 
 def own_guess(guess: Guess) -> Guess:
-    """The user's part of a guess."""
+    """Take the user's part of a guess."""
     return replace(guess, claims=tuple(one for one in guess.claims if one.who == "user"))
 
 
 def own_verdict(outcome: Outcome) -> Verdict:
-    """What became of the user's claims alone."""
+    """Tell what became of the user's claims alone."""
     if outcome.look is None:
         return Verdict()
     verdict = outcome.look.verdict

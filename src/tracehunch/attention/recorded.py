@@ -23,7 +23,7 @@ class Recording:
 
 @cache
 def recording() -> Recording:
-    """The recording as its index (``recorded/index.toml``) describes it."""
+    """Describe the recording as its index (``recorded/index.toml``) does."""
     folder = Path(__file__).parents[1] / "recorded"
     index = tomllib.loads((folder / "index.toml").read_text(encoding="utf-8"))
     device = index["device"]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tracehunch.attention.variant import Inputs
+if TYPE_CHECKING:
+    from tracehunch.attention.variant import Inputs
 
 
 def repeat_heads(inputs: Inputs) -> tuple[Any, Any]:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import gc
 import warnings
-from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from tracehunch.attention.inputs import make_inputs, with_mask
 from tracehunch.attention.memory import is_out_of_memory, out_of_memory, shortage
-from tracehunch.attention.outcome import Device
-from tracehunch.attention.variant import Inputs, Variant
 from tracehunch.attention.verify import Verification, verify
-from tracehunch.attention.workload import Workload
 from tracehunch.errors import CaptureError
 from tracehunch.units import size
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tracehunch.attention.outcome import Device
+    from tracehunch.attention.variant import Inputs, Variant
+    from tracehunch.attention.workload import Workload
 
 VARIANT_ERRORS: Final = (
     ArithmeticError,
@@ -56,6 +60,7 @@ def set_up(workload: Workload, device: Device) -> Bench:
 
     Raises:
         CaptureError: they do not fit, or the device does not take them.
+
     """
     try:
         return Bench(workload, device, make_inputs(workload, device.kind))
@@ -63,8 +68,10 @@ def set_up(workload: Workload, device: Device) -> Bench:
         what = f"q, k and v of {workload}"
         if not is_out_of_memory(error):
             raise CaptureError(f"cannot make {what}", _first_line(error)) from error
-        todo = f"try a smaller --batch, --heads or --seq (one score matrix would be {size(workload.scores_bytes)})"
-        raise CaptureError(f"no memory for {what}", "", todo) from error
+        scores = f"one score matrix would be {size(workload.scores_bytes)}"
+        raise CaptureError(
+            f"no memory for {what}", scores, "try a smaller --batch, --heads or --seq"
+        ) from error
 
 
 def try_once(variant: Variant, bench: Bench, *, check: bool) -> Verification | None:
@@ -73,6 +80,7 @@ def try_once(variant: Variant, bench: Bench, *, check: bool) -> Verification | N
     Raises:
         RefusedError: PyTorch does not run its backend on these inputs.
         CaptureError: no memory, or whatever else it raised, in one line.
+
     """
     short = shortage(variant, bench.workload) if bench.device.kind == "cpu" else None
     if short is not None:
@@ -89,7 +97,9 @@ def running(variant: Variant, bench: Bench) -> Iterator[Callable[[], Any]]:
 
     Raises:
         CaptureError: as ``try_once``, for whatever happens within.
+
     """
+    _release(bench.device)
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         try:
@@ -99,8 +109,6 @@ def running(variant: Variant, bench: Bench) -> Iterator[Callable[[], Any]]:
                 yield lambda: variant.forward(inputs)
         except VARIANT_ERRORS as error:
             raise _told(error, variant, bench.workload, said) from error
-        finally:
-            _release(bench.device)
 
 
 def _pinned(variant: Variant) -> Any:
@@ -115,7 +123,7 @@ def _pinned(variant: Variant) -> Any:
 def _told(
     error: Exception, variant: Variant, workload: Workload, said: list[warnings.WarningMessage]
 ) -> CaptureError:
-    """What a variant raised, as one line that says what to do."""
+    """Tell what a variant raised in one line that says what to do."""
     if is_out_of_memory(error):
         return CaptureError(out_of_memory(variant, workload))
     first = _first_line(error)
@@ -144,8 +152,9 @@ def _wait(device: Device) -> None:
 
 
 def _release(device: Device) -> None:
-    """Give back what a variant held, so that the next one has all the memory."""
+    """Give back what variants before held; an exception may still hold tensors."""
     if device.kind == "cuda":
+        gc.collect()
         import torch  # noqa: PLC0415  # an optional dependency
 
         torch.cuda.empty_cache()

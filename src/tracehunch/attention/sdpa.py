@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tracehunch.attention.textbook import backend, operations
 from tracehunch.attention.variant import SDPA_LABEL, DeviceKind, Inputs
-from tracehunch.attention.workload import Workload
-from tracehunch.guess import Claim
+
+if TYPE_CHECKING:
+    from tracehunch.attention.workload import Workload
+    from tracehunch.guess import Claim
 
 
 def forward(inputs: Inputs) -> Any:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from tracehunch.attention.sdpa import forward, one_call
 from tracehunch.attention.variant import SDPA_LABEL, DeviceKind, Variant
-from tracehunch.attention.workload import Workload
-from tracehunch.guess import Claim
+
+if TYPE_CHECKING:
+    from tracehunch.attention.workload import Workload
+    from tracehunch.guess import Claim
 
 
 def textbook(workload: Workload, device: DeviceKind) -> tuple[Claim, ...]:

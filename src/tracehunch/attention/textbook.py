@@ -1,16 +1,20 @@
 """The textbook guess: what the mathematics of attention says a profile of one forward shows.
 
-One operation is one kernel (on a CPU: one op without children), nothing is copied, and 16-bit matrix products run on
-tensor cores. Memsets are not claimed: the mathematics knows nothing of a library's workspace.
+One operation is one kernel (on a CPU: one op without children), nothing is copied, and 16-bit matrix products
+run on tensor cores. Memsets are not claimed: the mathematics knows nothing of a library's workspace.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from tracehunch.attention.variant import DeviceKind
 from tracehunch.attention.workload import HALF_DTYPES, Workload
 from tracehunch.guess import Claim
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tracehunch.attention.variant import DeviceKind
 
 
 def operations(label: str, steps: Sequence[str], workload: Workload, device: DeviceKind) -> tuple[Claim, ...]:
@@ -26,12 +30,12 @@ def operations(label: str, steps: Sequence[str], workload: Workload, device: Dev
 
 
 def backend(label: str, name: str) -> Claim:
-    """The claim that SDPA runs on the backend it is pinned to."""
+    """Claim that SDPA runs on the backend it is pinned to."""
     return Claim("sdpa.backend", "==", name, label, "textbook", f"pinned to {name}", unit="text")
 
 
 def unfused_steps(workload: Workload) -> tuple[str, ...]:
-    """The operations of attention as the formula writes them; grouped heads first repeat their keys and values."""
+    """List the operations of attention as in the formula; grouped heads first repeat keys and values."""
     repeat = ("repeat keys", "repeat values") if workload.groups > 1 else ()
     mask = ("mask",) if workload.causal else ()
     return (*repeat, "matmul", "scale", *mask, "softmax", "matmul")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
-from tracehunch.attention.workload import Workload
-from tracehunch.guess import Claim
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tracehunch.attention.workload import Workload
+    from tracehunch.guess import Claim
 
 DeviceKind = Literal["cuda", "cpu"]
 """Where a variant runs; ``cuda`` is PyTorch's name for AMD GPUs too."""
@@ -20,9 +22,8 @@ SDPA_LABEL: Final = "sdpa_fwd"
 class Inputs:
     """Tensors of one workload on one device; ``Any`` because torch is optional.
 
-    ``mask`` is a boolean (seq, seq), True where a query must not look, made before anything is timed; None where the
-    workload is not causal or the variant takes no mask.
-    ``scale`` is 1/sqrt(head_dim).
+    ``mask`` is a boolean (seq, seq), True where a query must not look, made before anything is timed; None
+    where the workload is not causal or the variant takes no mask. ``scale`` is 1/sqrt(head_dim).
     """
 
     q: Any
@@ -41,8 +42,9 @@ class Variant:
     ``changed`` says in one line what is different from the variant before it in the series. ``label`` is the
     ``record_function`` name around one forward. ``backend`` is the SDPA backend it is pinned to (a member of
     ``torch.nn.attention.SDPBackend``), "" for none. ``forward`` computes (batch, heads, seq, head_dim).
-    ``textbook`` states what the mathematics says a profile of one forward shows. ``takes_mask``: it applies a mask
-    tensor. ``score_matrices`` is how many (batch, heads, seq, seq) tensors it holds at once at the least.
+    ``textbook`` states what the mathematics says a profile of one forward shows. ``takes_mask``: it applies a
+    mask tensor. ``score_matrices`` is how many (batch, heads, seq, seq) tensors it holds at once at the
+    least.
     """
 
     name: str

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from tracehunch.attention.variant import Inputs
-from tracehunch.attention.workload import Dtype
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tracehunch.attention.variant import Inputs
+    from tracehunch.attention.workload import Dtype
 
 ROUNDINGS: Final = 16
-"""Roundings of an element that may add up: scores, their scaling, exponentials, weights and output each round, and the
-exponential turns the absolute error of a score (up to about 6 for standard normal inputs) into a relative one."""
+"""Roundings of an element that may add up: scores, their scaling, exponentials, weights and output each
+round, and the exponential turns the absolute error of a score (up to about 6 for normal inputs) into a
+relative one."""
 
 PRECISION: Final[dict[Dtype, float]] = {"bfloat16": 2**-8, "float16": 2**-11, "float32": 2**-11}
-"""Relative step of the products: 8 and 11 significant bits; float32 may be multiplied as TF32, which has 11."""
+"""Relative step of the products: 8 and 11 significant bits; float32 may be multiplied as TF32, also 11."""
 
 QUERY_BLOCK: Final = 1024
 """Queries at a time, so that the reference needs little memory at any length."""
@@ -37,8 +40,8 @@ class Verification:
 def verify(output: Any, inputs: Inputs, dtype: Dtype) -> Verification:
     """Compare the last batch element, the first to go wrong where strides are.
 
-    ``output`` is (batch, heads, seq, head_dim); one of another shape has an infinite error. The tolerance shrinks with
-    the largest output: averages over many keys are small, and so are their errors.
+    ``output`` is (batch, heads, seq, head_dim); one of another shape has an infinite error. The tolerance
+    shrinks with the largest output: averages over many keys are small, and so are their errors.
     """
     unit = ROUNDINGS * PRECISION[dtype]
     if tuple(output.shape) != tuple(inputs.q.shape):
@@ -52,7 +55,7 @@ def verify(output: Any, inputs: Inputs, dtype: Dtype) -> Verification:
 
 
 def _blocks(output: Any, inputs: Inputs) -> Iterator[tuple[Any, Any]]:
-    """Reference and output of the last batch element, some queries of one head at a time, in float64."""
+    """Yield reference and output of the last batch element, some queries of a head at a time, in float64."""
     q, k, v = inputs.q[-1], inputs.k[-1], inputs.v[-1]
     for head in range(q.shape[0]):
         keys, values = k[head // inputs.groups].double(), v[head // inputs.groups].double()
@@ -64,7 +67,7 @@ def _blocks(output: Any, inputs: Inputs) -> Iterator[tuple[Any, Any]]:
 
 
 def _reference(q: Any, k: Any, v: Any, scale: float, first_query: int | None) -> Any:
-    """softmax(q k^T scale, masked) v for some queries of one head, in float64; ``first_query`` is None without a mask."""
+    """softmax(q k^T scale, masked) v for some queries of a head; ``first_query`` is None without a mask."""
     scores = (q @ k.T) * scale
     if first_query is not None:
         scores = scores + scores.new_full(scores.shape, float("-inf")).triu(first_query + 1)

@@ -16,7 +16,7 @@ HALF_DTYPES: Final[frozenset[Dtype]] = frozenset({"bfloat16", "float16"})
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """One attention forward: q is (batch, heads, seq, head_dim), k and v are (batch, kv_heads, seq, head_dim)."""
+    """One forward: q is (batch, heads, seq, head_dim), k and v are (batch, kv_heads, seq, head_dim)."""
 
     batch: int
     heads: int
@@ -47,10 +47,11 @@ class Workload:
 
 
 def check(workload: Workload) -> Workload:
-    """The workload itself.
+    """Give back a workload that can exist.
 
     Raises:
         CaptureError: no attention has these sizes.
+
     """
     for option, size in (
         ("--batch", workload.batch),

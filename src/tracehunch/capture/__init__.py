@@ -1,1 +1,1 @@
-"""Runs code under PyTorch's profiler. torch is imported here inside functions only, so that reading traces needs none."""
+"""Runs code under PyTorch's profiler. torch is imported inside functions only: reading traces needs none."""

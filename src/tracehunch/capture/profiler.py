@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tracehunch.capture.torch_env import import_torch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
 
 WAIT = WARM_UP = 1
 """Steps the profiler's schedule lets pass, and those in which it runs but drops what it sees."""
@@ -27,14 +29,15 @@ def profile_calls(
 ) -> Path:
     """Call ``function`` under the profiler and write the trace of the last ``steps`` calls to ``path``.
 
-    The schedule is wait 1, warm-up 1, active ``steps``; each call stands inside ``record_function(label)``. Before the
-    profiler starts there are ``warmup`` calls, for what happens only once (library handles, plans, allocations).
+    The schedule is wait 1, warm-up 1, active ``steps``; each call stands inside ``record_function(label)``.
+    Before the profiler starts there are ``warmup`` calls, for what happens only once (library handles,
+    plans).
 
-    On CUDA the device is waited for before the recording begins, so that no kernel of an earlier call runs into it;
-    between the recorded calls nobody waits, so that they overlap as they do in a program.
+    On CUDA the device is waited for before the recording begins, so that no kernel of an earlier call runs
+    into it; between the recorded calls nobody waits, so that they overlap as they do in a program.
 
-    ``path`` ends in ``.json`` or ``.json.gz``. ``metadata`` becomes top-level keys of the file (quotes and backslashes are
-    replaced). Whatever ``function`` raises is passed on.
+    ``path`` ends in ``.json`` or ``.json.gz``. ``metadata`` becomes top-level keys of the file (quotes and
+    backslashes are replaced). Whatever ``function`` raises is passed on.
     """
     torch = import_torch()
     wait_for_device = torch.cuda.synchronize if cuda else _nothing
@@ -62,7 +65,7 @@ def profile_calls(
 
 @contextmanager
 def _recording(profiler: Any) -> Iterator[None]:
-    """Run the profiler. What is raised within goes on, whatever the profiler says to being stopped halfway."""
+    """Run the profiler. What is raised within goes on, whatever the profiler says to being stopped."""
     profiler.__enter__()
     try:
         yield
@@ -74,10 +77,10 @@ def _recording(profiler: Any) -> Iterator[None]:
 
 
 def _quoted(text: str) -> str:
-    """A JSON string without escapes: Kineto writes a slash for every backslash, which would break them."""
+    """Make a JSON string without escapes: Kineto writes a slash for every backslash, breaking them."""
     plain = text.replace("\\", "/").replace('"', "'")
     return f'"{"".join(one if one.isprintable() else "?" for one in plain)}"'
 
 
 def _nothing() -> None:
-    """A CPU is always done."""
+    """Do nothing: a CPU is always done."""

@@ -35,10 +35,11 @@ def is_installed() -> bool:
 
 
 def import_torch() -> Any:
-    """The torch module.
+    """Load torch.
 
     Raises:
         CaptureError: it is not installed, cannot be loaded, or is too old.
+
     """
     if not is_installed():
         raise CaptureError(
@@ -61,14 +62,13 @@ def import_torch() -> Any:
     return torch
 
 
-def pick_machine(wanted: str) -> Machine | None:
-    """The machine for ``auto`` (a GPU, else the CPU), ``cuda`` or ``cpu``; None where ``auto`` finds no PyTorch.
+def pick_machine(wanted: str) -> Machine:
+    """Find the machine for ``cuda``, ``cpu`` or ``auto`` (a GPU, else the CPU).
 
     Raises:
-        CaptureError: what was asked for is not there.
+        CaptureError: PyTorch, or what was asked for, is not there.
+
     """
-    if wanted == "auto" and not is_installed():
-        return None
     torch = import_torch()
     if wanted == "cuda" or (wanted == "auto" and torch.cuda.is_available()):
         return _gpu(torch)
@@ -77,7 +77,7 @@ def pick_machine(wanted: str) -> Machine | None:
 
 
 def versions(torch: Any) -> dict[str, str]:
-    """What a trace should say about the software it was recorded with; only what is there."""
+    """List what a trace should say about the software it was recorded with; only what is there."""
     found = {
         "torch_version": torch.__version__,
         "torch_git_version": torch.version.git_version,
@@ -89,7 +89,7 @@ def versions(torch: Any) -> dict[str, str]:
 
 
 def _gpu(torch: Any) -> Machine:
-    """The current CUDA or ROCm device."""
+    """Find the current CUDA or ROCm device."""
     if not torch.cuda.is_available():
         build = torch.version.cuda or torch.version.hip
         why = (

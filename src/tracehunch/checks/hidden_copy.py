@@ -21,8 +21,8 @@ in the dtype the op works in, or a fused op in place of the chain.
 
 ## When it is fine
 When the original is still needed: an in-place op would destroy it. When the copy makes what follows faster
-by more than it costs, as a layout change before many reads can. Copies of layout inside convolutions are
-`layout-copy`, those inside the math fallback of attention belong to `sdpa-math-fallback`.
+by more than it costs, as a layout change before many reads can. Layout changes inside convolutions are not
+counted here, and copies inside the math fallback of attention belong to `sdpa-math-fallback`.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -152,7 +152,7 @@ def _why(inputs: SdpaInputs | None) -> str:
         return f"The recorded inputs keep fused kernels away: {join(found)}."
     return (
         f"Nothing in the recorded inputs {_described(inputs)} rules out every fused kernel, so the math "
-        "backend was most likely pinned or the others switched off (torch.nn.attention.sdpa_kernel, "
+        "backend was most likely pinned or the others switched off (sdpa_kernel, "
         "torch.backends.cuda.enable_flash_sdp and its like)."
     )
 
@@ -166,14 +166,13 @@ def _fix(inputs: SdpaInputs | None) -> str:
     if inputs is not None and obstacles(inputs):
         return f"Change that; no backend has to be named then. {_ASK}"
     return (
-        "Leave the choice to PyTorch: F.scaled_dot_product_attention(q, k, v, is_causal=True), outside any "
+        "Leave the choice to PyTorch: call F.scaled_dot_product_attention outside any "
         "sdpa_kernel(SDPBackend.MATH), on 4-dimensional inputs whose last dimension is contiguous (on a GPU "
         f"in float16 or bfloat16). {_ASK}"
     )
 
 
 _ASK: Final = (
-    "To hear why PyTorch refuses a fused kernel: with "
-    "torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.FLASH_ATTENTION): "
-    "F.scaled_dot_product_attention(q, k, v)."
+    "To hear why PyTorch refuses a fused kernel: from torch.nn.attention import SDPBackend, sdpa_kernel; "
+    "make the call inside with sdpa_kernel(SDPBackend.FLASH_ATTENTION): and read its warnings."
 )

@@ -22,8 +22,8 @@ and channel counts that are multiples of 8.
 
 ## When it is fine
 Tiny products, where launching takes longer than computing; depthwise convolutions, which matrix units
-cannot do (they are not counted). Products of float32 inputs are another matter: `fp32-matmul`. A matrix
-times a vector is bound by memory and is not counted here.
+cannot do (they are not counted). Products of float32 inputs are another matter and no finding here. A matrix
+times a vector is bound by memory and is not counted.
 """
 
 from collections.abc import Iterable

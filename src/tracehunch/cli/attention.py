@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -25,6 +24,9 @@ from tracehunch.journal import ENVIRONMENT as JOURNAL_ENVIRONMENT
 from tracehunch.journal import journal_path
 from tracehunch.report import attention_json, attention_markdown, attention_surprises, attention_terminal
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
 GPU_SHAPE: Final = {"batch": 8, "heads": 16, "seq": 1024, "head_dim": 64}
 CPU_SHAPE: Final = {"batch": 1, "heads": 8, "seq": 512, "head_dim": 64}
 """Smaller, so that the whole series takes seconds."""
@@ -33,7 +35,7 @@ _NAMES: Final = tuple(variant.name for variant in VARIANTS)
 
 
 def _size(option: str, meaning: str) -> Callable[[Command], Command]:
-    """The option of one size of the inputs, with its default on either kind of device."""
+    """Make the option of one size of the inputs, with its default on either kind of device."""
     on_gpu, on_cpu = GPU_SHAPE[option], CPU_SHAPE[option]
     default = f"{on_gpu}; on a CPU {on_cpu}" if on_gpu != on_cpu else str(on_gpu)
     return click.option(
@@ -93,13 +95,12 @@ def attention(
 ) -> int:
     """Guess, run and look at attention in all its variants.
 
-    Each variant states what the textbook says a profile shows, then is run under PyTorch's profiler and looked at. What
-    this machine cannot run is shown as recorded on an H200.
+    Each variant states what the textbook says a profile shows, then is run under PyTorch's profiler and
+    looked at. What this machine cannot run is shown as recorded on an H200.
     """
     chosen = pick_format(output_format, output)
     given = {key: value for key, value in {**shape, "kv_heads": kv_heads}.items() if value is not None}
-    machine = None if device == "recorded" else pick_machine(device)
-    on = None if machine is None else Device(machine.kind, machine.name, machine.torch)
+    on = _device(device)
     plan = Plan(
         variants=tuple(variant for variant in VARIANTS if not wanted or variant.name in wanted),
         workload=_recorded_workload(recording(), given, steps) if on is None else check(_workload(given, on)),
@@ -112,7 +113,7 @@ def attention(
     _check_outputs(save_traces, output)
     if ask:
         check_folder(journal_path().parent, JOURNAL_ENVIRONMENT, make=True)
-    _introduce(plan, given, device)
+    _introduce(plan, given)
     narrator = Narrator(asks=ask)
     series = run_series(plan, narrator)
     if series.interrupted and not series.outcomes:
@@ -123,13 +124,27 @@ def attention(
     return _code(series, fail_on, strict=strict)
 
 
+def _device(wanted: str) -> Device | None:
+    """Find the device to run on; None for recorded traces, also where ``auto`` finds no usable PyTorch."""
+    if wanted == "recorded":
+        return None
+    try:
+        machine = pick_machine(wanted)
+    except CaptureError as error:
+        if wanted != "auto":
+            raise
+        note(f'{error.what}, so all is from recorded traces; pip install "tracehunch[torch]" to run here')
+        return None
+    return Device(machine.kind, machine.name, machine.torch)
+
+
 def _workload(given: Mapping[str, Any], device: Device) -> Workload:
     shape = {**(CPU_SHAPE if device.kind == "cpu" else GPU_SHAPE), **given}
     return Workload(**{"kv_heads": shape["heads"], **shape})
 
 
 def _recorded_workload(recorded: Recording, given: Mapping[str, Any], steps: int | None) -> Workload:
-    """The recorded workload, which no option can change."""
+    """Take the recorded workload, which no option can change."""
     known = {field: getattr(recorded.workload, field) for field in given}
     other = [_written(field, value) for field, value in given.items() if value != known[field]]
     other += [f"--steps {steps}"] if steps not in (None, recorded.steps) else []
@@ -143,7 +158,7 @@ def _recorded_workload(recorded: Recording, given: Mapping[str, Any], steps: int
 
 
 def _written(field: str, value: object) -> str:
-    """An option as it was typed."""
+    """Write an option as it was typed."""
     if field == "causal":
         return "--causal" if value else "--full"
     return f"--{field.replace('_', '-')} {value}"
@@ -157,17 +172,11 @@ def _check_outputs(save_traces: Path | None, output: Path | None) -> None:
         check_folder(output.parent, "-o", make=False)
 
 
-def _introduce(plan: Plan, given: Mapping[str, Any], wanted: str) -> None:
-    """Say on stderr what is about to run, and why it is not what one may expect."""
-    if plan.device.recorded and wanted == "auto":
-        note(
-            'PyTorch is not installed, so all is from recorded traces; pip install "tracehunch[torch]" to run here'
-        )
+def _introduce(plan: Plan, given: Mapping[str, Any]) -> None:
+    """Say on stderr what is about to run."""
     note(f"{plan.workload} on {plan.device}{', recorded' if plan.device.recorded else ''}")
     if plan.device.kind == "cpu" and not given.keys() & CPU_SHAPE.keys():
-        note(
-            "this is smaller than the GPU default, so that it takes seconds on a CPU; --seq and the like change it"
-        )
+        note("smaller than the default on a GPU, to take seconds on a CPU; --seq and the like change it")
 
 
 def _rendered(series: Series, chosen: str, output: Path | None) -> str | bytes:
@@ -194,12 +203,12 @@ def _next_command(series: Series) -> str:
 
 
 def _short(path: Path) -> str:
-    """A path relative to where the user is, if that is shorter."""
+    """Shorten a path, relative to where the user is if that is shorter."""
     return min(str(path), os.path.relpath(path), key=len)
 
 
 def _code(series: Series, fail_on: str, *, strict: bool) -> int:
-    """130 interrupted; 2 nothing could be looked at; 3 lost data, with ``strict``; 1 as ``--fail-on`` says; else 0."""
+    """130 interrupted; 2 nothing to look at; 3 lost data, with ``strict``; 1 by ``--fail-on``; else 0."""
     if series.interrupted:
         return INTERRUPTED
     looks = [outcome.look for outcome in series.outcomes if outcome.look is not None]

@@ -81,7 +81,7 @@ def _rendered(seen: Look, picked: str, output: Path | None, source: str) -> str 
         return markdown.render(seen, source=source)
     from tracehunch.report import terminal  # noqa: PLC0415  # as above
 
-    return terminal.render(seen, view=common.view(output), source=source)
+    return terminal.render(seen, view=common.view(output), source=source, numbers=False)
 
 
 def _tell(claimed: Hunch, recorded: Trace, path: Path) -> None:

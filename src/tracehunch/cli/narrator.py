@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import click
 
-from tracehunch.attention.outcome import Device, Outcome
 from tracehunch.attention.questions import Question, claim, own_guess, own_verdict, questions
-from tracehunch.attention.variant import Variant
-from tracehunch.attention.workload import Workload
 from tracehunch.errors import GuessError, TracehunchError
-from tracehunch.guess import Claim, Guess
 from tracehunch.journal import Score, append, entry_of, history, journal_path, standing
 from tracehunch.report.attention_words import guess_text, own_lines, seen_text
 from tracehunch.report.layout import wrap
 from tracehunch.units import percent, plural
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from tracehunch.attention.outcome import Device, Outcome
+    from tracehunch.attention.variant import Variant
+    from tracehunch.attention.workload import Workload
+    from tracehunch.guess import Claim, Guess
 
 _WIDTH = 80
 
@@ -44,7 +48,7 @@ class Narrator:
     def ask(
         self, variant: Variant, workload: Workload, device: Device, last: Outcome | None
     ) -> Sequence[Claim]:
-        """Ask for the user's own claims; an empty answer skips a question, the end of the input all that follow."""
+        """Ask for the user's own claims; an empty answer skips a question, the end of the input all."""
         if not self._asks or self._input_ended:
             return ()
         _say(f"{variant.changed}. Your guess? (Enter skips)", indent=2)
@@ -69,11 +73,10 @@ class Narrator:
         """How the user did, now and over time, and where that is kept; "" if they guessed nothing."""
         if not self._scores:
             return ""
-        now = f"{sum(one.held for one in self._scores)} of {plural(sum(one.told for one in self._scores), 'guess', 'guesses')}"
+        told = plural(sum(one.told for one in self._scores), "guess", "guesses")
+        now = f"{sum(one.held for one in self._scores)} of {told}"
         ever = standing(history())
-        latest = (
-            "" if ever.recent is None else f" (latest {ever.recent_told}: {percent(100 * ever.recent)})"
-        )
+        latest = "" if ever.recent is None else f" (latest {ever.recent_told}: {percent(100 * ever.recent)})"
         return f"You had {now} right; over time {ever.held} of {ever.told}{latest}. Journal: {journal_path()}"
 
     def _claims(self, variant: Variant, asked: Sequence[Question]) -> Iterator[Claim]:
@@ -83,7 +86,7 @@ class Narrator:
                 yield answer
 
     def _answer(self, question: Question, variant: Variant) -> Claim | None:
-        """The claim of an answer; None for none, or for one that is not understood where nobody can answer again."""
+        """Read an answer as a claim; None for none, or for nonsense where nobody can answer again."""
         while not self._input_ended:
             click.echo(f"    {question.text}: ", nl=False, err=True)
             line = sys.stdin.readline()

@@ -5,29 +5,32 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from tracehunch.attention.guesses import guess_of
 from tracehunch.attention.outcome import Device, Outcome, Series
 from tracehunch.attention.recorded import recording
 from tracehunch.attention.run import Bench, RefusedError, running, set_up, try_once
-from tracehunch.attention.variant import Variant
-from tracehunch.attention.verify import Verification
-from tracehunch.attention.workload import Workload
 from tracehunch.capture.profiler import profile_calls
 from tracehunch.capture.torch_env import import_torch, versions
 from tracehunch.errors import CaptureError, TracehunchError
-from tracehunch.guess import Claim, Guess
 from tracehunch.judge import examine
 from tracehunch.trace import read
-from tracehunch.verdict import Look
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tracehunch.attention.variant import Variant
+    from tracehunch.attention.verify import Verification
+    from tracehunch.attention.workload import Workload
+    from tracehunch.guess import Claim, Guess
+    from tracehunch.verdict import Look
 
 NO_GPU_ACTIVITY = (
-    "the profiler recorded no GPU activity: CUPTI could not be used (another profiler is attached, or the driver or "
-    "container forbids it); set KINETO_LOG_LEVEL=2 to see its own message"
+    "the profiler recorded no GPU activity: CUPTI could not be used (another profiler is attached, or the "
+    "driver or container forbids it); set KINETO_LOG_LEVEL=2 to see its own message"
 )
 
 
@@ -48,15 +51,15 @@ class Talk(Protocol):
     """What happens between the series and the person who watches it."""
 
     def guessed(self, variant: Variant, guess: Guess, device: Device) -> None:
-        """A guess was sealed; the look comes next."""
+        """Hear that a guess was sealed; the look comes next."""
 
     def ask(
         self, variant: Variant, workload: Workload, device: Device, last: Outcome | None
     ) -> Sequence[Claim]:
-        """The user's own claims; ``last`` is the variant looked at before."""
+        """Ask for the user's own claims; ``last`` is the variant looked at before."""
 
     def looked(self, outcome: Outcome) -> None:
-        """A variant is done."""
+        """Hear that a variant is done."""
 
 
 def run_series(plan: Plan, talk: Talk) -> Series:
@@ -64,6 +67,7 @@ def run_series(plan: Plan, talk: Talk) -> Series:
 
     Raises:
         CaptureError: the inputs themselves cannot be made on the device.
+
     """
     done: list[Outcome] = []
     try:
@@ -90,7 +94,7 @@ class _Run:
     last: Outcome | None
 
     def live(self, bench: Bench, scratch: Path) -> Outcome:
-        """Guess, run and look on this machine; a recording stands in where the device cannot run the variant."""
+        """Guess, run and look here; a recording stands in where the device cannot run the variant."""
         guess = guess_of(self.variant, bench.workload, bench.device)
         self.talk.guessed(self.variant, guess, bench.device)
         outcome = Outcome(self.variant, "failed", bench.device, bench.workload, guess)
@@ -135,12 +139,12 @@ class _Run:
 
     def _seen(self, outcome: Outcome, path: Path) -> Outcome:
         look = look_at(path, outcome.guess)
-        if outcome.device.kind == "cuda" and not len(look.facts.tree.trace.gpu.row):
+        if self._on_gpu() and not len(look.facts.tree.trace.gpu.row):
             return replace(outcome, reason=NO_GPU_ACTIVITY)
         return self._kept(replace(outcome, status="ran", look=look), path)
 
     def _with_own(self, guess: Guess, workload: Workload, device: Device) -> Guess:
-        """The guess together with what the user claims, sealed again."""
+        """Add what the user claims to the guess, which is sealed again."""
         own = tuple(self.talk.ask(self.variant, workload, device, self.last))
         if not own:
             return guess
@@ -149,11 +153,14 @@ class _Run:
         return guess
 
     def _device_is_the_reason(self, bench: Bench) -> bool:
-        """Whether another device would have run it: this is a CPU, or the very call was recorded elsewhere."""
+        """Whether another device would run it: this is a CPU, or the very call was recorded elsewhere."""
         return bench.device.kind == "cpu" or bench.workload == recording().workload
 
+    def _on_gpu(self) -> bool:
+        return self.plan.device.kind == "cuda"
+
     def _kept(self, outcome: Outcome, path: Path) -> Outcome:
-        """The outcome with its trace saved where the plan says; a full disk does not cost the look."""
+        """Save the trace where the plan says; a full disk does not cost the look."""
         if self.plan.save_to is None:
             return outcome
         try:
@@ -179,6 +186,7 @@ def check_folder(folder: Path, option: str, *, make: bool) -> None:
 
     Raises:
         CaptureError: nothing can be written there.
+
     """
     try:
         if make:
@@ -195,6 +203,7 @@ def save(trace: Path, folder: Path) -> Path:
 
     Raises:
         CaptureError: the folder does not take it.
+
     """
     handle, partial = tempfile.mkstemp(dir=folder, prefix=".tracehunch-")
     try:

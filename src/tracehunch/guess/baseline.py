@@ -10,6 +10,8 @@ between runs.
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+import numpy as np
+
 from tracehunch.errors import GuessError
 from tracehunch.facts.model import Fact, Facts, ScopeFacts
 from tracehunch.guess.context import context_of
@@ -59,7 +61,20 @@ def _chosen(facts: Facts, names: Sequence[str]) -> list[ScopeFacts]:
         one for one in facts.scopes if one.scope.kind in ("annotation", "step") and writable(one.scope.name)
     ]
     wanted = list({one.scope.name: one for one in reversed(wanted)}.values())[::-1]  # the first of each name
+    annotations = [one for one in wanted if one.scope.kind == "annotation"]
+    wanted = [
+        one for one in wanted if one.scope.kind != "step" or not any(_same_work(one, a) for a in annotations)
+    ]
     return wanted or [one for one in facts.scopes if one.scope.kind == "whole"]
+
+
+def _same_work(one: ScopeFacts, other: ScopeFacts) -> bool:
+    """Whether two scopes own the same in every call: to claim both would tell each change twice."""
+    calls, others = one.scope.calls, other.scope.calls
+    return len(calls) == len(others) and all(
+        np.array_equal(a.gpu, b.gpu) and np.array_equal(a.ops, b.ops)
+        for a, b in zip(calls, others, strict=True)
+    )
 
 
 def _known(name: str, facts: Facts) -> Sequence[ScopeFacts]:

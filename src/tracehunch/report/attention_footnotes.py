@@ -2,14 +2,38 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from tracehunch.attention.outcome import Series, looks
 from tracehunch.report.origin import gpu_shares
-from tracehunch.units import join, plural
+from tracehunch.units import join, plural, printable
+
+_OUTSIDE: Final = "outside-window"  # has a line of its own
 
 
 def footnotes(series: Series) -> list[str]:
-    """What the numbers rest on."""
-    return [text for text in (_verified(series), _outside_window(series), _seals(series)) if text]
+    """Say what the numbers rest on."""
+    return [
+        text
+        for text in (
+            *_damage(series),
+            _verified(series),
+            _outside_window(series),
+            _traces(series),
+            _seals(series),
+        )
+        if text
+    ]
+
+
+def _damage(series: Series) -> list[str]:
+    """Tell what was lost of the traces themselves."""
+    return [
+        printable(f"{outcome.variant.name}: {notice.message}")
+        for outcome, look in looks(series)
+        for notice in (*look.facts.tree.trace.notices, *look.facts.tree.notices)
+        if notice.lossy and notice.code != _OUTSIDE
+    ]
 
 
 def _verified(series: Series) -> str:
@@ -32,7 +56,18 @@ def _outside_window(series: Series) -> str:
     return f"Launched before the recording began, and counted in no forward: {join(told)}." if told else ""
 
 
+def _traces(series: Series) -> str:
+    """Say where the events that are cited can be found."""
+    seen = [outcome for outcome, _ in looks(series)]
+    if not seen:
+        return ""
+    kept = all(outcome.trace is not None for outcome in seen)
+    return "Event numbers are positions in each variant's trace" + (
+        "." if kept else "; --save-traces keeps them."
+    )
+
+
 def _seals(series: Series) -> str:
-    """The seals of the guesses, shortened."""
+    """List the seals of the guesses, shortened."""
     told = [f"{outcome.variant.name} {outcome.guess.seal[:8]}" for outcome in series.outcomes]
     return f"Guesses sealed before the look: {', '.join(told)}." if told else ""

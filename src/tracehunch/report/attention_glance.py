@@ -37,7 +37,7 @@ class Row:
 
 
 def headline(series: Series) -> str:
-    """What a person wants to know first: which is fastest, how far behind the slowest is, what was unexpected."""
+    """Say what one wants to know first: the fastest, how far behind the slowest is, what was unexpected."""
     times = times_best(series.outcomes)
     measured = [outcome for outcome in series.outcomes if outcome.variant.name in times]
     if not measured:
@@ -57,7 +57,7 @@ def headline(series: Series) -> str:
 
 
 def groups(series: Series) -> list[tuple[Device, Workload]]:
-    """What was looked at on what, each once: a table compares only what did the same work on the same device."""
+    """List what was looked at on what, once each: a table compares only the same work on the same device."""
     return list(dict.fromkeys((outcome.device, outcome.workload) for outcome, _ in looks(series)))
 
 
@@ -68,7 +68,7 @@ def rows(series: Series) -> list[Row]:
 
 
 def group_rows(series: Series, device: Device, workload: Workload) -> list[Row]:
-    """The rows of one group."""
+    """Give the rows of one group."""
     pairs = zip(series.outcomes, rows(series), strict=True)
     return [
         row for one, row in pairs if one.look is not None and (one.device, one.workload) == (device, workload)
@@ -76,7 +76,7 @@ def group_rows(series: Series, device: Device, workload: Workload) -> list[Row]:
 
 
 def group_text(series: Series, device: Device, workload: Workload) -> str:
-    """What a table is about: the device, and what its numbers are."""
+    """Say what a table is about: the device, and what its numbers are."""
     members = [one for one in series.outcomes if (one.device, one.workload) == (device, workload)]
     calls = sorted({len(one.scope.scope.calls) for one in members if one.scope is not None})
     counted = (
@@ -88,7 +88,7 @@ def group_text(series: Series, device: Device, workload: Workload) -> str:
 
 
 def interrupted_text(series: Series) -> str:
-    """That the series was stopped, and what is missing for it."""
+    """Say that the series was stopped, and what is missing for it."""
     left = f" Not done: {', '.join(series.skipped)}." if series.skipped else ""
     return f"Interrupted.{left}"
 
@@ -122,7 +122,7 @@ def _seen(outcome: Outcome, work: str) -> str:
 
 
 def _revealed(outcome: Outcome) -> str:
-    """The finding that matters most; else what the one kernel is, what the leaf ops are, or what takes the time."""
+    """Tell the finding that matters most; else what the kernel is, what the leaf ops are, what takes long."""
     if outcome.look is None:
         return ""
     here = [one for one in outcome.look.checked.findings if one.scope == outcome.variant.label]
@@ -134,7 +134,7 @@ def _revealed(outcome: Outcome) -> str:
 
 
 def _plain_revelation(outcome: Outcome, look: Look) -> str:
-    """What there is to say where no check warns."""
+    """Tell what there is to say where no check warns."""
     lead = "" if look.verdict.surprises else "as guessed: "
     fused = kernels_of(outcome)
     if 0 < len(fused) <= FEW_KERNELS:

@@ -1,4 +1,4 @@
-"""The attention series as JSON, schema "tracehunch/1": for each variant its guess and the same object as ``look`` gives.
+"""The attention series as JSON: each variant's guess, and the object that ``look`` gives.
 
 ```
 {"schema": "tracehunch/1",
@@ -6,14 +6,19 @@
    "interrupted": false, "not_done": [variant names],
    "variants": [{
      "name": "naive", "changed": "...", "label": "attn_fwd",
-     "status": "ran" | "recorded" | "failed", "reason": "..." (why it failed, or a recording stands in; absent if all went well),
+     "status": "ran" | "recorded" | "failed",
+     "reason": "..."        why it failed, or why a recording stands in; absent if all went well
      "device": {"kind": "cuda" | "cpu", "name": "NVIDIA H200", "torch": "2.11.0+cu130", "recorded": true},
-     "workload": {"batch": 8, "heads": 16, "kv_heads": 16, "seq": 1024, "head_dim": 64, "dtype": "bfloat16", "causal": true},
+     "workload": {"batch": 8, "heads": 16, "kv_heads": 16, "seq": 1024, "head_dim": 64,
+                  "dtype": "bfloat16", "causal": true},
      "guess": {"seal": "<sha256>", "claims": [CLAIM without "seen"], "context": {...}},
-     "verification": {"max_error": 0.01, "tolerance": 0.06, "passed": true}  (absent where it was not checked),
-     "revealed": "...", "times_best": 18.4, "trace": "path"  (absent where there is none),
-     "look": {as ``look --format json``}  (absent where it failed)}],
-   "surprises": [{"variant": "naive", "key": "copies", "scope": "attn_fwd", "time_at_stake_us": 127.6}]  (most at stake first)}}
+     "verification": {"max_error": 0.01, "tolerance": 0.06, "passed": true}    absent where not checked
+     "revealed": "...", "times_best": 18.4,
+     "trace": "path"        absent where it was not kept
+     "look": {...}          as ``look --format json``; absent where it failed
+   }],
+   "surprises": [{"variant": "naive", "key": "copies", "scope": "attn_fwd", "time_at_stake_us": 127.6}]
+ }}                         the surprises of all variants, most time at stake first
 ```
 """
 
@@ -34,12 +39,12 @@ if TYPE_CHECKING:
 
 
 def render(series: Series) -> bytes:
-    """The series as indented JSON, UTF-8, ending in a newline."""
+    """Write the series as indented JSON, UTF-8, ending in a newline."""
     return encode(series_object(series))
 
 
 def series_object(series: Series) -> Object:
-    """The whole series under the schema's name."""
+    """Describe the whole series under the schema's name."""
     times = times_best(series.outcomes)
     revealed = {row.name: row.revealed for row in rows(series)}
     return {

@@ -23,7 +23,7 @@ _UNITS: Final = {
 
 
 def fused_kernels(series: Series) -> list[tuple[str, KernelUse, str]]:
-    """The kernels of forwards of one or two, each once: the variants that run it, and what is known of it."""
+    """List the kernels of forwards of one or two, once each, with the variants that run it and what it is."""
     users: dict[str, list[str]] = {}
     known: dict[str, tuple[KernelUse, str]] = {}
     for outcome, look in looks(series):
@@ -35,7 +35,7 @@ def fused_kernels(series: Series) -> list[tuple[str, KernelUse, str]]:
 
 
 def kernels_of(outcome: Outcome) -> list[KernelUse]:
-    """The distinct compute kernels of one forward."""
+    """List the distinct compute kernels of one forward."""
     return [use for use in outcome.scope.kernels if use.kind == "kernel"] if outcome.scope else []
 
 
@@ -67,11 +67,12 @@ def short_identity(use: KernelUse) -> str:
 
 
 def _launch_text(outcome: Outcome, look: Look, use: KernelUse) -> str:
-    """``launched by aten::_cudnn_attention_forward through cuLaunchKernelEx, with no transposes``."""
+    """Say ``launched by aten::_cudnn_attention_forward through cuLaunchKernelEx, with no transposes``."""
     tree = look.facts.tree
     launches = {tree.trace.name_of(int(tree.launch[row])) for row in use.rows if tree.launch[row] >= 0}
     through = f" through {printable(join(sorted(launches)))}" if launches else ""
     call = outcome.scope.scope.calls[0] if outcome.scope else None
     ops = [] if call is None else [tree.trace.name_of(int(row)) for row in call.ops]
     turned = ops.count("aten::transpose")
-    return f"launched by {printable(use.op)}{through}, with {plural(turned, 'transpose') if turned else 'no transposes'}"
+    transposes = plural(turned, "transpose") if turned else "no transposes"
+    return f"launched by {printable(use.op)}{through}, with {transposes}"

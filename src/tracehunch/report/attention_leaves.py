@@ -1,4 +1,4 @@
-"""What the leaf ops of a forward are: on a CPU they stand for kernels, though most of them compute nothing."""
+"""What the leaf ops of a forward are: on a CPU they stand for kernels, though most compute nothing."""
 
 from __future__ import annotations
 
@@ -11,8 +11,34 @@ if TYPE_CHECKING:
     from tracehunch.attention.outcome import Outcome
 
 BOOKKEEPING: Final = frozenset(
-    f"aten::{name}"
-    for name in ["alias", "as_strided", "contiguous", "detach", "empty", "empty_like", "empty_strided", "expand", "narrow", "permute", "reshape", "_reshape_alias", "resize_", "resolve_conj", "resolve_neg", "select", "slice", "split", "squeeze", "t", "to", "transpose", "unflatten", "_unsafe_view", "unsqueeze", "view"]
+    {
+        "aten::alias",
+        "aten::as_strided",
+        "aten::contiguous",
+        "aten::detach",
+        "aten::empty",
+        "aten::empty_like",
+        "aten::empty_strided",
+        "aten::expand",
+        "aten::narrow",
+        "aten::permute",
+        "aten::reshape",
+        "aten::_reshape_alias",
+        "aten::resize_",
+        "aten::resolve_conj",
+        "aten::resolve_neg",
+        "aten::select",
+        "aten::slice",
+        "aten::split",
+        "aten::squeeze",
+        "aten::t",
+        "aten::to",
+        "aten::transpose",
+        "aten::unflatten",
+        "aten::_unsafe_view",
+        "aten::unsqueeze",
+        "aten::view",
+    }
 )
 """Ops that, having no op inside them, only make views or allocate; they touch no element."""
 
@@ -20,7 +46,7 @@ _NAMED: Final = 3
 
 
 def leaf_text(outcome: Outcome) -> str:
-    """``18 of 23 leaf ops only view or allocate (7 as_strided, 4 resolve_conj, 3 view ...)``; "" without ops."""
+    """Say ``18 of 23 leaf ops only view or allocate (7 as_strided, 4 resolve_conj ...)``; "" without ops."""
     leaves = leaf_ops(outcome)
     idle = Counter({name: n for name, n in leaves.items() if name in BOOKKEEPING})
     total = sum(leaves.values())

@@ -27,7 +27,7 @@ class Ranked:
 
 
 def surprises(series: Series) -> list[Ranked]:
-    """The surprises of all variants, those with the most time at stake first."""
+    """List the surprises of all variants, those with the most time at stake first."""
     found = [
         Ranked(outcome, surprise, _explaining(outcome, surprise))
         for outcome, look in looks(series)
@@ -39,7 +39,7 @@ def surprises(series: Series) -> list[Ranked]:
 
 
 def others(series: Series) -> list[tuple[str, Finding]]:
-    """Findings that no surprise rests on, each once with its variants, the most time at stake first."""
+    """List findings that no surprise rests on, each once with its variants, the most time at stake first."""
     told = {(one.outcome.variant.name, finding.id) for one in surprises(series) for finding in one.findings}
     users: dict[tuple[str, str], list[str]] = {}
     first: dict[tuple[str, str], Finding] = {}
@@ -53,7 +53,7 @@ def others(series: Series) -> list[tuple[str, Finding]]:
 
 
 def cannot_tell(series: Series) -> list[tuple[Outcome, str]]:
-    """What the traces cannot decide, and how to record so that they can."""
+    """List what the traces cannot decide, and how to record so that they can."""
     lines = []
     for outcome, look in looks(series):
         for one in (*look.verdict.cannot_tell, *look.checked.cannot_tell):
@@ -72,7 +72,7 @@ def refusals(series: Series) -> list[tuple[str, str]]:
 
 
 def reasons_title(series: Series) -> str:
-    """The heading above the reasons: what did not run, or what else went wrong."""
+    """Give the heading above the reasons: what did not run, or what else went wrong."""
     told = [outcome for outcome in series.outcomes if outcome.reason]
     return "Went wrong" if any(one.status == "ran" or one.is_wrong for one in told) else "Not run here"
 
@@ -105,7 +105,7 @@ def finding_parts(finding: Finding) -> list[tuple[str, str]]:
 
 
 def evidence_text(events: Sequence[int]) -> str:
-    """The first few positions in the trace's events."""
+    """List the first few positions in the trace's events."""
     shown = ", ".join(str(event) for event in events[:EVIDENCE_SHOWN])
     more = f" and {len(events) - EVIDENCE_SHOWN} more" if len(events) > EVIDENCE_SHOWN else ""
     return f"trace events {shown}{more}" if events else ""

@@ -20,11 +20,14 @@ if TYPE_CHECKING:
     from tracehunch.report.attention_surprises import Ranked
     from tracehunch.verdict import Finding
 
+_WIDE_ENOUGH: Final = 78
+"""Columns; below, the CPU time of what ran on a GPU gives way."""
+
 _SEVERITY_STYLES: Final[dict[str, Style]] = {"error": "bold red", "warning": "bold yellow", "note": "cyan"}
 
 
 def render(series: Series, *, view: View | None = None, next_command: str = "") -> str:
-    """Headline, tables, surprises by time at stake, what else was seen, kernel names, and what to type next."""
+    """Headline, tables, surprises by time at stake, what else was seen, kernel names, what to type next."""
     view = view or View()
     lines = list(_headline(series, view))
     for device, workload in glance.groups(series):
@@ -48,8 +51,11 @@ def _group(series: Series, device: Device, workload: Workload, view: View) -> It
     yield from heading("Recorded" if device.recorded else "At a glance", printable(str(workload)))
     yield from paragraph(glance.group_text(series, device, workload), view, indent=2, style="dim")
     yield ()
-    columns = _GPU_COLUMNS if on_gpu else _CPU_COLUMNS
-    drawn = table(columns, [_cells(row, on_gpu=on_gpu) for row in rows], view)
+    columns = [*(_GPU_COLUMNS if on_gpu else _CPU_COLUMNS)]
+    cells_of = [_cells(row, on_gpu=on_gpu) for row in rows]
+    if on_gpu and view.width < _WIDE_ENOUGH:
+        columns, cells_of = columns[:-2] + columns[-1:], [one[:-2] + one[-1:] for one in cells_of]
+    drawn = table(columns, cells_of, view)
     yield drawn[0]
     for line, row in zip(drawn[1:], rows, strict=True):
         yield line
@@ -161,7 +167,7 @@ def _footnotes(series: Series, view: View) -> Iterator[Line]:
 
 
 def _hanging(first: tuple[Span | str, ...], text: str, view: View, *, indent: int) -> Iterator[Line]:
-    """A paragraph that starts after ``first`` and goes on at ``indent``, left of where it started."""
+    """Wrap a paragraph that starts after ``first`` and goes on at ``indent``, left of where it started."""
     lead = sum(cells(span if isinstance(span, str) else span.text) for span in first)
     filler = "." * max(lead - indent - 1, 1)  # holds the place of what stands before the text
     wrapped = wrap(f"{filler} {text}", max(view.width - indent, 20))

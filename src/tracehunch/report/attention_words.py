@@ -45,7 +45,7 @@ def claim_text(claim: Claim) -> str:
 
 
 def value_text(key: str, value: object) -> str:
-    """A value with what it counts or measures."""
+    """Write a value with what it counts or measures."""
     if key in _COUNTED and isinstance(value, int | float):
         return plural(value, *_COUNTED[key])
     if key in _TIMES and isinstance(value, int | float):

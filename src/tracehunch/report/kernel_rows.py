@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _UNIT_WORDS: Final = {
     "tensor-core": "tensor cores",
     "cuda-core": "CUDA cores",
-    "mfma": "matrix cores",
+    "mfma": "MFMA",
     "vector": "vector units",
 }
 

@@ -28,9 +28,17 @@ _SCOPE_WIDTH: Final = 40  # columns of a scope's name in a heading
 
 
 def render(
-    look: Look, *, view: View | None = None, selection: Selection | None = None, source: str = ""
+    look: Look,
+    *,
+    view: View | None = None,
+    selection: Selection | None = None,
+    source: str = "",
+    numbers: bool = True,
 ) -> str:
-    """Return the whole report. ``source`` is what the user named the trace by; its own label if empty."""
+    """Return the report. ``source`` is what the user named the trace by; its own label if empty.
+
+    Without ``numbers`` it ends after the findings: no tables of scopes and kernels.
+    """
     view, selection = view or View(), selection or Selection()
     source = source or look.facts.tree.trace.label
     lines: list[Line] = [(Span(printable(source), "bold"),)]
@@ -38,7 +46,14 @@ def render(
     lines += _warnings(look, view)
     lines += verdict_lines(look, view)
     lines += _findings(look, view, selection)
-    lines += _scopes(look, view, selection)
+    if numbers:
+        lines += _numbers(look, view, selection)
+    lines += _ending(look, source)
+    return draw(lines, view)
+
+
+def _numbers(look: Look, view: View, selection: Selection) -> list[Line]:
+    lines = _scopes(look, view, selection)
     kernels = kernel_rows.kernel_tables(look, selection)
     for one in kernels[:_KERNEL_TABLES]:
         lines += _kernels(one, view)
@@ -51,8 +66,7 @@ def render(
         ]
     if not summary.has_gpu_work(look):
         lines += _cpu_ops(look, view, selection)
-    lines += _ending(look, source)
-    return draw(lines, view)
+    return lines
 
 
 def _recorded(look: Look, view: View) -> list[Line]:

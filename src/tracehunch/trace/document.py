@@ -133,6 +133,8 @@ def _events(text: Text, start: int, document: Document, reader: EventReader, not
         )
         document.pos = value_end(text, start) or len(text)
         return
+    if start >= len(text):
+        raise _no_events_yet(text, start)
     if at(text, start) != b"[":
         value = bytes(text[start : start + 20]).decode("utf-8", "replace")
         raise ReadError(

@@ -18,8 +18,8 @@ from tracehunch.trace.columns import Batch, Tables, batch_of, number
 from tracehunch.trace.loose import ROW_PHASES, Parsed, parse
 from tracehunch.trace.model import UNKNOWN_NS, Int64
 from tracehunch.trace.notes import Notes, Trouble
-from tracehunch.trace.scan import ARRAY_END, EVENT_END, Text, at, skip_blank
-from tracehunch.trace.splitter import Ending, Splitter
+from tracehunch.trace.scan import ARRAY_END, EVENT_END, Text, skip_blank
+from tracehunch.trace.splitter import CLOSED, Ending, Splitter
 from tracehunch.trace.structs import NOTHING, Event
 from tracehunch.trace.times import EXACT_BELOW_US, exact_ns, whole_ns
 
@@ -130,7 +130,7 @@ class EventReader:
             if self._take(start, cut.start() + 1):
                 return cut.end() + 1
         pos = skip_blank(self.text, start)
-        return pos + 1 if at(self.text, pos) == b"]" else None
+        return pos + 1 if CLOSED.match(self.text, pos) else None
 
     def _take(self, start: int, end: int) -> bool:
         """Decode a piece in one call; False where that fails, and then nothing is changed."""

@@ -35,7 +35,7 @@ _NESTED = re.compile(rb'\{(?:[^"{}]++|' + _STRING + rb"|" + _INNER + rb")*+\}", 
 _BEHIND_ARRAY = re.compile(rb"(?!" + _KEY + rb')"[^"\\]*+"\s*+:|\}\s*+\Z')
 """What follows an array that lacks its closing bracket: the next key, or the end of the object."""
 
-_CLOSED = re.compile(rb"\](?!\s*+" + _KEY + rb")")
+CLOSED = re.compile(rb"\](?!\s*+" + _KEY + rb")")
 """The array's end, and no bracket in place of an event's brace."""
 
 _GAP = re.compile(rb"[\s\0,]*+")
@@ -91,7 +91,7 @@ class Splitter:
             self._skip_gap()
             if self.pos >= len(self.text):
                 self.ending = Ending.END_OF_TEXT
-            elif _CLOSED.match(self.text, self.pos) and not self._is_inside_lost():
+            elif CLOSED.match(self.text, self.pos) and not self._is_inside_lost():
                 self.ending = Ending.CLOSED
                 self.pos += 1
             elif not self._lost and _BEHIND_ARRAY.match(self.text, self.pos) and not self._has_more(self.pos):
@@ -176,7 +176,9 @@ class Splitter:
         """Whether another entry, or the end of the array, follows what ends at ``pos``."""
         gap = _GAP.match(self.text, pos)
         behind = gap.end() if gap else pos
-        if at(self.text, behind) in (b"{", b"]", b"") or any(True for _ in self._other_ends(behind)):
+        if at(self.text, behind) in (b"{", b"]", b""):
+            return True
+        if gap and b"," in gap[0] and any(True for _ in self._other_ends(behind)):
             return True
         return self._no_more and _BEHIND_ARRAY.match(self.text, behind) is not None
 
