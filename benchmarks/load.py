@@ -81,7 +81,7 @@ def compare(path: Path, rounds: int) -> bool:
 
 
 def unpacked(source: Path, folder: Path) -> Path:
-    """The trace as plain JSON."""
+    """Return the trace as plain JSON, unpacked where it must be."""
     if source.suffix != ".xz":
         return source
     target = folder / "trace.json"

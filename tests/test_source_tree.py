@@ -1,4 +1,4 @@
-"""The rules about the tree that no tool checks: module sizes, prints, words that only make sense elsewhere."""
+"""The rules about the source tree that no tool checks: module sizes, docstrings, prints."""
 
 from __future__ import annotations
 

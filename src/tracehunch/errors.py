@@ -12,7 +12,8 @@ from __future__ import annotations
 class TracehunchError(Exception):
     """What went wrong, why, and what to do about it; printed as one line.
 
-    ``what`` names the thing and the failure, ``why`` the reason as far as it is known, ``todo`` the next step.
+    ``what`` names the thing and the failure, ``why`` the reason as far as it is known, ``todo`` the next
+    step.
     """
 
     exit_code = 2

@@ -31,9 +31,12 @@ def time_us(us: float) -> str:
     return f"{_digits(us, 3 if abs(us) < 10 else 4)} us"  # noqa: PLR2004  # files hold nanoseconds
 
 
+_COMPARED_US: Final = 10_000
+
+
 def microseconds(us: float) -> str:
-    """Microseconds in one unit whatever their size, to be compared: ``57.8 us``, ``1,063.5 us``."""
-    return f"{us:,.1f} us"
+    """Microseconds of a column to be compared, one unit up to 10 ms: ``1,063.5 us``, ``76.3 ms``."""
+    return f"{us:,.1f} us" if us < _COMPARED_US else f"{us / 1000:,.1f} ms"
 
 
 def time_range_us(low: float, high: float) -> str:

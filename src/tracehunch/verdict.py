@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from tracehunch.facts.model import Facts, Value
-from tracehunch.guess import Claim
+if TYPE_CHECKING:
+    from tracehunch.facts.model import Facts, Value
+    from tracehunch.guess import Claim
 
 Severity = Literal["error", "warning", "note"]
 Confidence = Literal["high", "medium", "low"]
@@ -17,8 +18,8 @@ SEVERITIES: tuple[Severity, ...] = ("note", "warning", "error")
 class Finding:
     """What a check saw, whether or not anybody guessed.
 
-    ``evidence`` are positions in the file's traceEvents. ``time_at_stake_us`` is what the fix would save per call of the
-    scope, estimated; ``cause`` says how it was estimated.
+    ``evidence`` are positions in the file's traceEvents. ``time_at_stake_us`` is what the fix would save per
+    call of the scope, estimated; ``cause`` says how it was estimated.
     """
 
     id: str
@@ -54,7 +55,10 @@ class Surprise:
 
 @dataclass(frozen=True, slots=True)
 class CannotTell:
-    """A claim, or a check, that the trace cannot decide; ``record_with`` is what would show it ("" if nothing would)."""
+    """A claim, or a check, that the trace cannot decide.
+
+    ``record_with`` is what would show it, "" if nothing would.
+    """
 
     key: str
     scope: str

@@ -27,7 +27,7 @@ def test_the_result_is_on_stdout_and_the_rest_is_not(run, h200):
     assert code == 0
     hunch = parse_hunch(out)
     assert not hunch.edited
-    assert f"{len(hunch.guess.claims)} claims about 2 scopes, sealed {hunch.guess.seal[:12]}" in err
+    assert f"{len(hunch.guess.claims)} claims about 1 scope, sealed {hunch.guess.seal[:12]}" in err
     assert out.startswith("# What naive.json.gz shows")
 
 

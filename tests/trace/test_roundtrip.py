@@ -90,7 +90,7 @@ def test_stamps_beyond_a_double_are_exact(made, ns, as_text):
             | st.floats(allow_nan=True)
             | st.text(max_size=5)
             | st.lists(st.integers(0, 3), max_size=4)
-            | st.just({}),
+            | st.builds(dict),
         ),
         max_size=4,
     )

@@ -36,6 +36,10 @@ class Row:
     spread: str
 
 
+_ALIKE: Final = 1.02  # clocks alone vary by as much
+_PAIR: Final = 2
+
+
 def headline(series: Series) -> str:
     """Say what one wants to know first: the fastest, how far behind the slowest is, what was unexpected."""
     times = times_best(series.outcomes)
@@ -46,7 +50,10 @@ def headline(series: Series) -> str:
     best = min(main, key=lambda outcome: outcome.time_us or 0.0)
     worst = max(main, key=lambda outcome: outcome.time_us or 0.0)
     text = f"{best.variant.name} is fastest, {time_us(best.time_us or 0.0)} a forward"
-    if worst is not best:
+    if worst is not best and times[worst.variant.name] < _ALIKE:
+        text += "; the others take" if len(main) > _PAIR else f"; {worst.variant.name} takes"
+        text += " about as long"
+    elif worst is not best:
         text += f"; {worst.variant.name} takes {ratio(times[worst.variant.name])} as long"
     broken = [surprise for _, look in looks(series) for surprise in look.verdict.surprises]
     unexplained = sum(not surprise.explained_by for surprise in broken)

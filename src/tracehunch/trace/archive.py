@@ -43,7 +43,7 @@ def is_tar(data: Text) -> bool:
 
 
 def read_zip(data: Text, notes: Notes) -> Text:
-    """The one trace in a zip."""
+    """Return the one trace in a zip."""
     try:
         archive = zipfile.ZipFile(io.BytesIO(data))
     except _ZIP_ERRORS as error:
@@ -81,7 +81,7 @@ def _read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, notes: Notes
 
 
 def read_tar(data: Text) -> Text:
-    """The one trace in a tar."""
+    """Return the one trace in a tar."""
     sink = Sink("tar")
     try:
         with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as archive:
@@ -100,7 +100,7 @@ def _copy(stream: IO[bytes], sink: Sink, packed: int, unpacked: int) -> None:
 
 
 def _only(names: Sequence[str], kind: str) -> str:
-    """The one member that may be a trace."""
+    """Pick the one member that may be a trace."""
     plain = [n for n in names if not n.startswith("__MACOSX/") and not n.split("/")[-1].startswith(".")]
     traces = [n for n in plain if ".json" in n.lower()] or plain
     if len(traces) == 1:

@@ -33,7 +33,7 @@ _One = msgspec.json.Decoder(_Holder)
 
 
 def arguments_of(text: Text, pieces: Sequence[Piece], event: Int64) -> Callable[[int], Mapping[str, Any]]:
-    """The function ``Trace.args_of`` of a text's pieces, given each row's position in traceEvents."""
+    """Make ``Trace.args_of`` for a text's pieces, given each row's position in traceEvents."""
     firsts = [piece.first_event for piece in pieces]
 
     @lru_cache(maxsize=_KEPT_PIECES)
@@ -49,7 +49,7 @@ def arguments_of(text: Text, pieces: Sequence[Piece], event: Int64) -> Callable[
 
 
 def _raws(text: Text, piece: Piece) -> list[msgspec.Raw]:
-    """The raw args of every entry of a piece."""
+    """Return the raw args of every entry of a piece."""
     if not piece.whole:
         entries = Splitter(text, piece.start, piece.end, Notes(), lambda *_: False)
         return [_raw(element.text) for element in entries]

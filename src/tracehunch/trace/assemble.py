@@ -30,7 +30,7 @@ _COLLECTIVE = re.compile(r"(?:nccl|rccl|gloo:|c10d::)", re.IGNORECASE)
 
 
 def assemble(text: Text, label: str, reader: EventReader, keys: Mapping[str, Any], notes: Notes) -> Trace:
-    """The trace of everything that was read."""
+    """Make the trace of everything that was read."""
     batch = join(reader.batches) if reader.batches else _nothing(reader)
     names = tuple(UNNAMED if name is None else name for name in reader.tables.names)
     _count_unnamed(reader, batch, notes)

@@ -112,7 +112,7 @@ def batch_of(events: Sequence[Event], event: Int64, start_ns: Int64, dur_ns: Int
 
 
 def _kinds(*kinds: Cat) -> NDArray[np.bool_]:
-    """A table, by Cat, of whether it is one of these."""
+    """Tabulate, by Cat, whether it is one of these."""
     return np.isin(np.arange(max(Cat) + 1), kinds)
 
 
@@ -129,7 +129,7 @@ def _at(args: Sequence[Args], rows: Int64) -> list[Args]:
 
 
 def _spread(n: int, rows: Int64, values: Sequence[int]) -> Int64:
-    """A column of ``n`` with values at ``rows``, ABSENT elsewhere."""
+    """Make a column of ``n`` with values at ``rows``, ABSENT elsewhere."""
     column = np.full(n, ABSENT, dtype=np.int64)
     column[rows] = np.array(values, dtype=np.int64)
     return column
@@ -192,7 +192,7 @@ def _numbers(values: Sequence[float | str]) -> Int64:
 
 
 def number(value: float | str) -> int:
-    """A 64-bit integer from what may be text such as "stream 7" or "0x10"; ABSENT where it is none."""
+    """Return a 64-bit integer from what may be text such as "stream 7" or "0x10"; ABSENT if it is none."""
     if isinstance(value, str):
         match = _NUMBER.fullmatch(value.strip())
         if match is None:

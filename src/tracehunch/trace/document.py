@@ -52,7 +52,7 @@ def read_document(text: Text, reader: EventReader, notes: Notes) -> dict[str, An
 
 
 def _bare_array(text: Text, document: Document, reader: EventReader, notes: Notes) -> None:
-    """The array form, which may lack its closing bracket."""
+    """Read the array form, which may lack its closing bracket."""
     start = document.pos
     document.pos, ending = reader.array(start + 1)
     document.arrays = 1

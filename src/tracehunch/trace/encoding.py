@@ -19,7 +19,7 @@ _UNMARKED = ((b"{\0", "utf-16-le"), (b"[\0", "utf-16-le"), (b"\0{", "utf-16-be")
 
 
 def as_utf8(data: Text, notes: Notes) -> Text:
-    """The text in UTF-8 without a mark; ``data`` itself, or a part of it, where it is that already."""
+    """Return the text in UTF-8 without a mark: a part of ``data`` itself where it is that already."""
     head = bytes(data[:4])
     if head.startswith(codecs.BOM_UTF8):
         return data[len(codecs.BOM_UTF8) :]

@@ -42,13 +42,13 @@ _SUFFIXES = {
 
 
 def refuse_suffix(label: str) -> ReadError | None:
-    """The error for a name that says what it is; None for all others."""
+    """Return the error for a name that says what it is; None for all others."""
     kind = next((kind for suffix, kind in _SUFFIXES.items() if label.lower().endswith(suffix)), None)
     return ReadError(f"this is {kind}, not a trace of torch.profiler", "", _GIVE_TRACE) if kind else None
 
 
 def refuse_text(text: Text) -> ReadError:
-    """The error for content that is not JSON's ``{`` or ``[``; names what it looks like."""
+    """Return the error for content that is not JSON's ``{`` or ``[``; it names what it looks like."""
     pos = skip_blank(text, 0)
     if pos >= len(text):
         what = (

@@ -17,7 +17,7 @@ _DEPTH = 4
 
 
 def header_of(keys: Mapping[str, Any], label: str, seen: Recorded) -> Header:
-    """The header from the top-level keys; ``seen``: what the events themselves show to have been recorded."""
+    """Make the header from the top-level keys and from what the events show to have been recorded."""
     distributed = keys.get("distributedInfo")
     distributed = distributed if isinstance(distributed, Mapping) else {}
     rank_in_name = rank_of_name(label)
@@ -43,13 +43,13 @@ def header_of(keys: Mapping[str, Any], label: str, seen: Recorded) -> Header:
 
 
 def rank_of_name(label: str) -> int | None:
-    """The rank that a file's name states, such as ``run_rank3.json``."""
+    """Return the rank that a file's name states, such as ``run_rank3.json``."""
     match = _RANK.search(re.split(r"[/\\]", label)[-1])
     return int(match[1]) if match else None
 
 
 def whole(value: Any) -> int | None:
-    """A non-negative integer, also from its text; None otherwise."""
+    """Return a non-negative integer, also from its text; None otherwise."""
     if isinstance(value, str) and _DIGITS.fullmatch(value.strip()):
         return int(value)
     if isinstance(value, float) and value.is_integer():

@@ -28,7 +28,7 @@ _SUFFIXES = (("_runtime", Cat.RUNTIME), ("_driver", Cat.DRIVER), ("_sync", Cat.S
 
 
 def kind_of(category: str | None) -> Cat:
-    """The kind of a ``cat`` value; OTHER for what is not known."""
+    """Tell the kind of a ``cat`` value; OTHER for what is not known."""
     if not category:
         return Cat.OTHER
     lowered = category.lower()

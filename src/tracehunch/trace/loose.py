@@ -52,7 +52,7 @@ class Parsed:
 
 
 def parse(text: bytes | msgspec.Raw) -> Parsed | None:
-    """An event from sound JSON; None where the entry is no object."""
+    """Read an event from sound JSON; None where the entry is no object."""
     try:
         entry = _decoder.decode(text)
     except msgspec.ValidationError:
@@ -85,7 +85,7 @@ def _value(raw: msgspec.Raw) -> Any:
 
 
 def _value_text(raw: msgspec.Raw) -> str:
-    """The text of a number, also where it stands in a string; "" where it is neither."""
+    """Return the text of a number, also where it stands in a string; "" where it is neither."""
     text = bytes(raw).decode().strip()
     if text.startswith('"'):
         return str(decode(raw)).strip()
@@ -121,7 +121,7 @@ def _text_or_none(value: Any) -> str | None:
 
 
 def _id(value: Any) -> int | str:
-    """A process or thread id; text where it is no integer."""
+    """Return a process or thread id; text where it is no integer."""
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) < _INT64:

@@ -168,7 +168,7 @@ class Trace:
         return len(self.cat)
 
     def name_of(self, row: int) -> str:
-        """The name of a row, exactly as recorded."""
+        """Return the name of a row, exactly as recorded."""
         return self.names[int(self.name[row])]
 
     def end_ns(self) -> Int64:

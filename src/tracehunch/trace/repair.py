@@ -44,7 +44,7 @@ def is_sound(text: bytes) -> bool:
 
 
 def repair(text: bytes) -> tuple[bytes, Counter[Trouble]] | None:
-    """The text as sound JSON and what was changed; None where no certain change makes it so."""
+    """Return the text as sound JSON and what was changed; None where no certain change makes it so."""
     troubles: Counter[Trouble] = Counter()
     try:
         plain = text.decode("utf-8")
@@ -106,7 +106,7 @@ def _fix_string(string: str, found: Counter[Trouble]) -> str:
 
 
 def _double(escape: re.Match[str]) -> str:
-    """An escape as it is; a lone backslash doubled."""
+    """Return an escape as it is, a lone backslash doubled."""
     return escape[0] if escape[1] is not None else "\\\\"
 
 

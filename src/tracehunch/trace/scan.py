@@ -30,7 +30,7 @@ def skip_blank(text: Text, pos: int) -> int:
 
 
 def at(text: Text, pos: int) -> bytes:
-    """The one byte at ``pos``; empty at the end."""
+    """Return the one byte at ``pos``; nothing at the end."""
     return bytes(text[pos : pos + 1])
 
 

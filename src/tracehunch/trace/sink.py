@@ -49,7 +49,7 @@ class Sink:
         del self._data[size:]
 
     def text(self) -> Text:
-        """What was collected, as a view."""
+        """Return what was collected, as a view."""
         return memoryview(self._data)
 
     def _refusal(self, how: str) -> ReadError:

@@ -26,7 +26,7 @@ _OTHERS_SHOWN = 8
 
 
 def load(source: str | os.PathLike[str], notes: Notes) -> tuple[Text, str]:
-    """The file's bytes, mapped where possible, and its label. Raises ReadError."""
+    """Return the file's bytes, mapped where possible, and its label. Raises ReadError."""
     if source == "-":
         return _drain(sys.stdin.buffer), "standard input"
     text = os.fspath(source)
@@ -67,7 +67,7 @@ def _drain(stream: BinaryIO) -> Text:
 
 
 def _newest(folder: Path, notes: Notes) -> Path:
-    """The newest trace in a folder, or below it where it holds none itself; a notice lists the others."""
+    """Pick the newest trace in a folder, or below it if it holds none itself; a notice lists the others."""
     traces = _traces(folder.iterdir()) or _traces(folder.rglob("*"))
     if not traces:
         raise ReadError(
@@ -84,6 +84,6 @@ def _newest(folder: Path, notes: Notes) -> Path:
 
 
 def _traces(paths: Iterable[Path]) -> list[Path]:
-    """The traces among files: those that the profiler named, or else everything that is named as JSON."""
+    """Pick the traces among files: those that the profiler named, or else all that are named as JSON."""
     found = [p for p in paths if p.name.lower().endswith(_SUFFIXES) and p.is_file()]
     return [p for p in found if ".trace.json" in p.name.lower()] or found

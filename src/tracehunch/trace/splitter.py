@@ -127,7 +127,7 @@ class Splitter:
         return start is not None and b'"traceEvents"' not in bytes(self.text[pos : start.start()])
 
     def _following(self, pos: int) -> re.Match[bytes] | None:
-        """The next plausible boundary between events at or behind ``pos``; each is searched for once."""
+        """Find the next plausible boundary between events at or behind ``pos``; each is searched for once."""
         if not self._no_more and (self._boundary is None or self._boundary.start() < pos):
             self._boundary = _BEHIND.search(self.text, pos)
             self._no_more = self._boundary is None

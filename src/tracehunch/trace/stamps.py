@@ -33,7 +33,7 @@ def distrust(batch: Batch, notes: Notes) -> None:
 
 
 def _distrust_lost_stamps(batch: Batch, notes: Notes) -> None:
-    """A ts of 0 is lost where all else lies far from 0 (CUPTI writes it for a stamp that it never got)."""
+    """Give up stamps of 0 where all else lies far away (CUPTI writes 0 for a stamp that it never got)."""
     zero = batch.start_ns == 0
     others = batch.start_ns[(batch.start_ns != UNKNOWN_NS) & ~zero & (batch.cat != Cat.SPAN)]
     if not zero.any() or not len(others):
@@ -47,7 +47,7 @@ def _distrust_lost_stamps(batch: Batch, notes: Notes) -> None:
 
 
 def _distrust_huge_durations(batch: Batch, notes: Notes) -> None:
-    """A GPU activity that runs on past the next on its stream and far past the end of all else did not.
+    """Give up durations of GPU activities that outlast the next on their stream and, by far, all else.
 
     Overlap on a stream alone is legal (programmatic dependent launch, branches of a graph).
     """

@@ -28,7 +28,7 @@ _ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 
 
 def unpack(data: Text, notes: Notes) -> Text:
-    """The text inside; ``data`` itself where nothing is compressed. Raises ReadError."""
+    """Return the text inside; ``data`` itself where nothing is compressed. Raises ReadError."""
     for _ in range(_LAYERS):
         unpacked = _unpack_once(data, notes)
         if unpacked is None:
@@ -56,7 +56,7 @@ def _unpack_once(data: Text, notes: Notes) -> Text | None:
 
 
 def _zstd() -> tuple[Callable[[], Any], tuple[type[Exception], ...]]:
-    """What makes a decompressor: the standard library's from Python 3.14 on, else zstandard."""
+    """Return what makes a decompressor: the standard library's from Python 3.14 on, else zstandard."""
     try:
         from compression import zstd  # type: ignore[import-not-found,unused-ignore]  # noqa: PLC0415 - 3.14 on
     except ImportError:
@@ -170,7 +170,7 @@ def _gunzip(data: Text, notes: Notes) -> Text:
 
 
 def _inflater() -> tuple[Callable[[], Any], tuple[type[Exception], ...]]:
-    """What makes a gzip decompressor: isal's, several times as fast, where it is installed."""
+    """Return what makes a gzip decompressor: isal's, several times as fast, where it is installed."""
     try:
         from isal import isal_zlib  # noqa: PLC0415 - an extra
     except ImportError:
@@ -180,7 +180,7 @@ def _inflater() -> tuple[Callable[[], Any], tuple[type[Exception], ...]]:
 
 
 def _gunzip_carefully(data: Text, start: int, sink: Sink, notes: Notes) -> Text:
-    """The damaged or cut member at ``start``: every byte of text that comes out before the trouble."""
+    """Read a damaged or cut member: every byte of text that comes out before the trouble."""
     decoder = zlib.decompressobj(-15)
     pos = _deflate_start(data, start)
     crc, before = 0, sink.size

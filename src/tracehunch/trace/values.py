@@ -12,7 +12,7 @@ _by_key = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
 def decode(raw: bytes | msgspec.Raw) -> Any:
-    """The value of sound JSON; a number beyond all bounds (or its list) comes back as its text."""
+    """Return the value of sound JSON; a number beyond all bounds (or its list) comes as its text."""
     try:
         return msgspec.json.decode(raw)
     except msgspec.ValidationError:  # a number out of range
