@@ -1,0 +1,74 @@
+"""Attention as the formula writes it, without SDPA: softmax(q k^T * scale, masked) v, forward and backward.
+
+The mask is a boolean tensor that was made before and is filled in: `masked_fill` clones the scores first (one
+memcpy), `masked_fill_` does not. Grouped heads first repeat keys and values. Dropout is no part of it.
+"""
+
+from tracehunch.predict.activities import KernelGuess
+from tracehunch.predict.attention import kernels
+from tracehunch.predict.attention.composed import product_backward, summed_to
+from tracehunch.predict.attention.program import Program, swapped
+from tracehunch.predict.attention.views import expanded, fresh
+from tracehunch.predict.sdpa.call import SdpaCall
+from tracehunch.predict.sdpa.tensor import TensorSpec
+
+_HEADS = -3
+
+
+def forward(program: Program, call: SdpaCall, *, in_place: bool) -> TensorSpec:
+    """Run the forward; return the output."""
+    groups = heads_per_key(call)
+    k, v = call.k, call.v
+    if groups > 1:
+        k = program.repeated(k, groups, k.ndim + _HEADS)
+        v = program.repeated(v, groups, v.ndim + _HEADS)
+    scores = program.scaled(program.matmul(call.q, swapped(k)))
+    mask = _mask(call)
+    if mask is not None and mask.dtype != "bool":
+        add = kernels.elementwise("CUDAFunctor_add", scores.dtype, "aten::add")
+        scores = program.pointwise(add, [scores, expanded(mask, scores.shape)], dtype=scores.dtype)
+    elif mask is not None:
+        op = "aten::masked_fill_" if in_place else "aten::masked_fill"
+        if not in_place:
+            scores = program.clone(scores)
+        program.pointwise(_fill_in(op), [scores, expanded(mask, scores.shape)], into=scores)
+    return program.matmul(program.softmax(scores), v)
+
+
+def backward(program: Program, call: SdpaCall, gradient: TensorSpec) -> None:
+    """Run the backward of a call whose inputs all require gradients; `gradient` is the output's.
+
+    The gradient of a boolean mask's filling is filled too, out of place in both variants.
+    """
+    q, k, v = call.inputs
+    batch = q.shape[:-2]
+    weights = fresh((*batch, q.shape[-2], k.shape[-2]), q.dtype)
+    values = fresh((*batch, *v.shape[-2:]), v.dtype)
+    scores = program.softmax_backward(product_backward(program, weights, values, gradient))
+    mask = _mask(call)
+    if mask is not None and mask.dtype == "bool":
+        scores = program.clone(scores)
+        program.pointwise(_fill_in("aten::masked_fill"), [scores, expanded(mask, scores.shape)], into=scores)
+    scores = program.scaled(scores)
+    keys = fresh((*batch, *k.shape[-2:]), k.dtype)
+    product_backward(program, fresh(q.shape, q.dtype), swapped(keys), scores)
+    summed_to(program, values, v)
+    summed_to(program, keys, k)
+
+
+def heads_per_key(call: SdpaCall) -> int:
+    """Return how many query heads share a key head, 1 where the numbers do not divide."""
+    if call.q.ndim <= -_HEADS:
+        return 1
+    heads, shared = call.q.shape[_HEADS], call.k.shape[_HEADS]
+    return heads // shared if shared and heads % shared == 0 else 1
+
+
+def _mask(call: SdpaCall) -> TensorSpec | None:
+    if call.mask is not None:
+        return call.mask
+    return fresh((call.q.shape[-2], call.k.shape[-2]), "bool") if call.is_causal else None
+
+
+def _fill_in(op: str) -> KernelGuess:
+    return kernels.elementwise("masked_fill_kernel", None, op)

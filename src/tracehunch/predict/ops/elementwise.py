@@ -1,0 +1,318 @@
+"""Operations that work element by element, and those that fill tensors."""
+
+import tomllib
+from collections.abc import Mapping
+from functools import lru_cache
+from importlib.resources import files
+from typing import Any, Final
+
+from tracehunch.predict.ops.dtypes import FLOATING, dtype_word
+from tracehunch.predict.ops.nonzero import nonzero_steps
+from tracehunch.predict.ops.registry import handles
+from tracehunch.predict.ops.steps import (
+    Call,
+    Steps,
+    copied,
+    fresh,
+    joined,
+    kernel,
+    like,
+    memcpy,
+    pointwise,
+)
+from tracehunch.predict.ops.tensor import Tensor, broadcast, promoted
+
+_BOOLEAN: Final = frozenset(
+    [
+        "eq",
+        "ne",
+        "lt",
+        "le",
+        "gt",
+        "ge",
+        "isnan",
+        "isinf",
+        "isfinite",
+        "isneginf",
+        "isposinf",
+        "logical_not",
+        "logical_and",
+        "logical_or",
+        "logical_xor",
+        "signbit",
+    ]
+)
+_TO_FLOAT: Final = frozenset(
+    [
+        "div",
+        "true_divide",
+        "exp",
+        "exp2",
+        "expm1",
+        "log",
+        "log2",
+        "log10",
+        "log1p",
+        "sqrt",
+        "rsqrt",
+        "sin",
+        "cos",
+        "tan",
+        "asin",
+        "acos",
+        "atan",
+        "sinh",
+        "cosh",
+        "tanh",
+        "erf",
+        "erfc",
+        "erfinv",
+        "sigmoid",
+        "reciprocal",
+        "atan2",
+        "silu",
+        "gelu",
+    ]
+)
+_DEFAULT: Final = "fp32"
+
+
+@lru_cache(maxsize=1)
+def _table() -> Mapping[str, Any]:
+    return tomllib.loads((files(__package__) / "pointwise.toml").read_text(encoding="utf-8"))
+
+
+def _arithmetic() -> dict[str, int]:
+    return {name: int(count) for count, names in _table()["flops"].items() for name in names}
+
+
+def elementwise(call: Call) -> Steps:
+    """Run one kernel over all inputs, broadcast; in place where the name ends in an underscore."""
+    name = call.name.rstrip("_")
+    flops = _arithmetic()[name]
+    if name == "pow" and len(call.tensors) == 1 and call.option("exponent") in (0, 1):
+        return _trivial_power(call)
+    text = _table()["hints"].get(name, "")
+    if call.name.endswith("_"):
+        out = call.first
+        broadcast(out.shape, *(one.shape for one in call.tensors[1:]))
+    else:
+        dtype = promoted(*call.tensors)
+        if name in _BOOLEAN:
+            dtype = "bool"
+        elif name in _TO_FLOAT and dtype not in FLOATING:
+            dtype = _DEFAULT
+        out = like(call.tensors, dtype)
+    return pointwise(text, out, call.tensors, flops=flops, cast=_casts(call.tensors))
+
+
+def _trivial_power(call: Call) -> Steps:
+    """Fill with ones for the exponent 0, copy for 1."""
+    one = call.first
+    out = one if call.name.endswith("_") else like([one], one.dtype)
+    if call.option("exponent") == 0:
+        return fill_kernel(out)
+    return () if out is one else copied(one, out)
+
+
+def _casts(inputs: tuple[Tensor, ...]) -> bool:
+    """Whether inputs have several types, which the kernel converts on the way."""
+    return len({one.dtype for one in inputs if one.shape}) > 1
+
+
+for _name in _arithmetic():
+    handles(_name, f"{_name}_")(elementwise)
+
+
+@handles("masked_fill_")
+def masked_fill_in_place(call: Call) -> Steps:
+    """Write a scalar where the mask says: one kernel over self and mask."""
+    return pointwise("masked_fill_kernel", call.first, (call.first, call.at(1)), flops=0)
+
+
+@handles("masked_fill")
+def masked_fill(call: Call) -> Steps:
+    """Copy self, then fill the copy in place."""
+    shape = broadcast(call.first.shape, call.at(1).shape)
+    seen = call.first if call.first.shape == shape else call.first.expanded(shape)
+    out = like([seen], seen.dtype)
+    filled = pointwise("masked_fill_kernel", out, (out, call.at(1)), flops=0)
+    return joined([copied(seen, out), filled])
+
+
+@handles("where")
+def where(call: Call) -> Steps:
+    """Choose by condition; a Python number in place of a tensor is first made one, on the device.
+
+    With the condition alone it is `nonzero`.
+    """
+    numbers = sum(call.option(name) is not None for name in ("input", "other"))
+    chosen = call.tensors[1:]
+    if not chosen and not numbers:
+        return nonzero_steps(call.first)
+    dtype = promoted(*chosen) if chosen else _DEFAULT
+    made = (fill_kernel(fresh((), dtype)),) * numbers
+    shape = broadcast(*(one.shape for one in call.tensors))
+    out = fresh(shape, dtype) if numbers else like(call.tensors, dtype)
+    scalars = [fresh((), dtype) for _ in range(numbers)]
+    run = pointwise("where_kernel_impl", out, (*call.tensors, *scalars), flops=0, cast=_casts(chosen))
+    return joined([*made, run])
+
+
+def fill_kernel(out: Tensor) -> Steps:
+    """Return the kernel that writes one value to all elements."""
+    if out.numel == 0:
+        return ()
+    family = "fill" if out.is_dense else "strided"
+    return kernel("FillFunctor", "fill", family, out.nbytes, dtype=out.dtype)
+
+
+@handles("fill_", "zero_", "fill", "zero")
+def fill(call: Call) -> Steps:
+    """Write one value."""
+    return fill_kernel(call.first)
+
+
+@handles(
+    "zeros",
+    "ones",
+    "full",
+    "zeros_like",
+    "ones_like",
+    "full_like",
+    "new_zeros",
+    "new_ones",
+    "new_full",
+    "scalar_tensor",
+)
+def create(call: Call) -> Steps:
+    """Allocate, then fill."""
+    return fill_kernel(_created(call))
+
+
+def _created(call: Call) -> Tensor:
+    """Return the new tensor: shape and type from options, or like the first tensor."""
+    given = call.option("dtype")
+    template = call.tensors[0] if call.tensors else None
+    dtype = dtype_word(str(given)) if given is not None else template.dtype if template else _DEFAULT
+    size = call.option("size")
+    if size is not None:
+        return fresh(size, dtype)
+    return like([template], dtype) if template else fresh((), dtype)
+
+
+@handles("arange", "linspace", "range")
+def arange(call: Call) -> Steps:
+    """Write the elements' numbers: one kernel."""
+    out = _created(call)
+    return (
+        kernel("elementwise_kernel_with_index", "index", "fill", out.nbytes, dtype=out.dtype)
+        if out.numel
+        else ()
+    )
+
+
+@handles(
+    "randn", "rand", "randint", "randn_like", "rand_like", "randint_like", "normal_", "uniform_",
+    "bernoulli_", "exponential_", "random_", "bernoulli", "normal",
+)  # fmt: skip
+def random(call: Call) -> Steps:
+    """Draw random numbers: one kernel."""
+    out = call.first if call.name.endswith("_") else _created(call)
+    if out.numel == 0:
+        return ()
+    return kernel(
+        "distribution_elementwise_grid_stride_kernel", "random", "random", out.nbytes,
+        flops=out.numel, dtype=out.dtype, items=out.numel,
+    )  # fmt: skip
+
+
+@handles("tril", "triu", "tril_", "triu_")
+def triangle(call: Call) -> Steps:
+    """Clear one triangle: one kernel."""
+    out = call.first
+    return (
+        kernel(
+            "triu_tril_kernel", "elementwise", "triangle", 2 * out.nbytes, dtype=out.dtype, items=out.numel
+        )
+        if out.numel
+        else ()
+    )
+
+
+@handles("dropout", "native_dropout", "feature_dropout", "alpha_dropout")
+def dropout(call: Call) -> Steps:
+    """Draw a mask and apply it, in one kernel; nothing when not training or with p = 0."""
+    skipped = False in (call.option("training"), call.option("train")) or call.option("p") == 0
+    if skipped or call.first.numel == 0:
+        return ()
+    moved = 2 * call.first.nbytes + call.first.numel
+    return kernel(
+        "fused_dropout_kernel",
+        "dropout",
+        "dropout",
+        moved,
+        flops=2 * call.first.numel,
+        dtype=call.first.dtype,
+        items=call.first.numel,
+    )
+
+
+@handles("clone")
+def clone(call: Call) -> Steps:
+    """Copy in the same memory order: a memcpy unless elements are repeated or apart."""
+    source = call.first
+    keeps = call.option("memory_format", "preserve") != "contiguous"
+    out = like([source], source.dtype) if keeps else fresh(source.shape, source.dtype)
+    return copied(source, out)
+
+
+@handles("contiguous")
+def contiguous_op(call: Call) -> Steps:
+    """Copy to row-major order, unless it is that already."""
+    if call.first.is_contiguous:
+        return ()
+    return copied(call.first, fresh(call.first.shape, call.first.dtype))
+
+
+@handles("copy_")
+def copy_in_place(call: Call) -> Steps:
+    """Copy the second tensor into the first."""
+    source = call.at(1)
+    return copied(
+        source if source.shape == call.first.shape else source.expanded(call.first.shape), call.first
+    )
+
+
+@handles("to", "_to_copy", "type", "type_as", "float", "half", "bfloat16", "double", "int", "long", "bool")
+def to(call: Call) -> Steps:
+    """Convert: nothing where the type is right already."""
+    own = {"type_as": None, "to": None, "_to_copy": None, "type": None}
+    given = call.option("dtype") if call.name in own else call.name
+    if given is None and len(call.tensors) > 1:
+        given = call.at(1).dtype
+    dtype = call.first.dtype if given is None else dtype_word(str(given))
+    if dtype == call.first.dtype and not call.option("copy", call.name == "_to_copy"):
+        return ()
+    return copied(call.first, like([call.first], dtype))
+
+
+@handles("cpu", "to_cpu", "tolist", "numpy")
+def to_host(call: Call) -> Steps:
+    """Copy to the host, made contiguous on the GPU first where it is not."""
+    if call.first.numel == 0:
+        return ()
+    packed = () if call.first.is_dense else copied(call.first, fresh(call.first.shape, call.first.dtype))
+    return joined([packed, memcpy("dtoh", call.first.nbytes)])
+
+
+@handles("cuda", "to_cuda")
+def to_device(call: Call) -> Steps:
+    """Copy from the host to the GPU."""
+    return memcpy("htod", call.first.nbytes) if call.first.numel else ()
+
+
+@handles("item", "_local_scalar_dense", "is_nonzero", "equal_item")
+def item(call: Call) -> Steps:
+    """Copy one element to the host."""
+    return memcpy("dtoh", call.first.itemsize)

@@ -1,0 +1,134 @@
+"""Operations that put tensors together, repeat them or move their elements about."""
+
+import math
+from typing import Final
+
+from tracehunch.predict.ops.elementwise import fill_kernel
+from tracehunch.predict.ops.registry import handles
+from tracehunch.predict.ops.steps import Call, Steps, contiguous, copied, fresh, joined, kernel, pointwise
+from tracehunch.predict.ops.tensor import Tensor, promoted
+
+_BATCH: Final = 128  # inputs that one kernel of cat takes
+_DIMS: Final = 4  # dimensions that it can deal with
+
+
+@handles("cat", "concat", "concatenate", "hstack", "vstack", "column_stack", "row_stack")
+def cat(call: Call) -> Steps:
+    """Concatenate: one kernel for up to 128 inputs of one type, else a copy of each."""
+    dim = {"vstack": 0, "row_stack": 0, "hstack": 1, "column_stack": 1}.get(call.name, call.option("dim", 0))
+    parts = tuple(one for one in call.tensors if one.numel)
+    if not parts:
+        return ()
+    axis = dim % max(len(parts[0].shape), 1)
+    shape = list(parts[0].shape)
+    shape[axis] = sum(one.shape[axis] for one in parts)
+    out = fresh(shape, promoted(*parts))
+    if len(shape) <= _DIMS and len({one.dtype for one in parts}) == 1:
+        return _together(parts, out)
+    if len(parts) == 1:
+        return copied(parts[0], out)
+    return joined(copied(one, out.narrowed(axis, one.shape[axis])) for one in parts)
+
+
+def _together(parts: tuple[Tensor, ...], out: Tensor) -> Steps:
+    calls = -(-len(parts) // _BATCH)
+    read = sum(one.stored_bytes for one in parts)
+    family = "cat" if all(one.is_contiguous for one in parts) else "strided"
+    each = kernel(
+        "CatArrayBatchedCopy",
+        "cat",
+        family,
+        (read + out.nbytes) // calls,
+        dtype=out.dtype,
+        items=out.numel // calls,
+    )
+    return each * calls
+
+
+@handles("stack")
+def stack(call: Call) -> Steps:
+    """Concatenate along a new dimension."""
+    if not call.tensors or call.first.numel == 0:
+        return ()
+    count = len(call.tensors)
+    return _together(call.tensors, fresh((count, *call.first.shape), promoted(*call.tensors)))
+
+
+@handles("repeat", "tile")
+def repeat(call: Call) -> Steps:
+    """Write the tensor several times: one kernel."""
+    times = math.prod(call.option("repeats", call.option("dims", (1,))))
+    return _spread(call.first, times)
+
+
+@handles("repeat_interleave")
+def repeat_interleave(call: Call) -> Steps:
+    """Write each slice several times: expand and copy, one kernel."""
+    return _spread(call.first, int(call.option("repeats", 1)))
+
+
+def _spread(one: Tensor, times: int) -> Steps:
+    if one.numel * times == 0:
+        return ()
+    moved = one.nbytes * (1 + times)
+    return kernel(
+        "direct_copy_kernel_cuda", "copy", "strided", moved, dtype=one.dtype, items=one.numel * times
+    )
+
+
+@handles("roll", "flip", "fliplr", "flipud", "rot90")
+def moved_about(call: Call) -> Steps:
+    """Write elements in another order: one kernel."""
+    one = call.first
+    return (
+        kernel("", "elementwise", "strided", 2 * one.nbytes, dtype=one.dtype, items=one.numel)
+        if one.numel
+        else ()
+    )
+
+
+@handles("pad", "constant_pad_nd")
+def pad(call: Call) -> Steps:
+    """Fill the larger tensor, then copy into its middle; a memcpy where that is one run of memory."""
+    one = call.first
+    amounts = tuple(call.option("pad", ()))
+    shape = list(one.shape)
+    for index in range(len(amounts) // 2):
+        shape[-1 - index] += amounts[2 * index] + amounts[2 * index + 1]
+    if not any(amounts):
+        return copied(one, fresh(one.shape, one.dtype))
+    out = fresh(shape, one.dtype)
+    middle = out
+    for dim, size in enumerate(one.shape):
+        middle = middle.narrowed(dim, min(size, shape[dim]))
+    return joined([fill_kernel(out), copied(one, middle)])
+
+
+@handles("reshape_copy")
+def reshape_copy(call: Call) -> Steps:
+    """Copy to row-major order."""
+    return contiguous(call.first)[0]
+
+
+@handles("one_hot")
+def one_hot(call: Call) -> Steps:
+    """Fill with zeros, then scatter ones, where the number of classes is given."""
+    classes = int(call.option("num_classes", 0))
+    out = fresh((*call.first.shape, max(classes, 1)), "int64")
+    scatter = kernel(
+        "_scatter_gather_elementwise_kernel",
+        "scatter",
+        "gather_items",
+        3 * call.first.nbytes,
+        dtype="int64",
+        items=call.first.numel,
+    )
+    return joined([fill_kernel(out), scatter])
+
+
+@handles("glu")
+def glu(call: Call) -> Steps:
+    """Multiply one half by the sigmoid of the other: one kernel."""
+    one = call.first
+    half = fresh((*one.shape[:-1], one.shape[-1] // 2), one.dtype)
+    return pointwise("", half, (half, half), flops=4)

@@ -1,0 +1,247 @@
+"""Reductions: how PyTorch's reduction kernel divides the work, and what that adds.
+
+One kernel does a reduction. Where there are few results and much to reduce, several blocks share a result;
+they count each other in through semaphores, which a memset clears before.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+from tracehunch.predict.ops.dtypes import FLOATING
+from tracehunch.predict.ops.registry import handles
+from tracehunch.predict.ops.steps import Call, Steps, fresh, joined, kernel, like, memset, pointwise
+from tracehunch.predict.ops.tensor import Tensor
+
+_THREADS: Final = 512  # of a block, at most
+_WARP: Final = 32
+_FEWEST: Final = 4  # log2 of the threads that a scan sets to a line, at least
+_UNROLLED: Final = 4  # elements that a thread takes at once
+_WIDE: Final = 128  # elements from which on a full contiguous reduction is read in vectors
+_LEAST: Final = 16  # elements for each thread, when work is divided
+_MOST: Final = 256  # elements for each thread, from which on more blocks are set to a result
+_THREADS_PER_SM: Final = 2048
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """A reduction as the kernel sees it, dimensions merged: `inner` results lie next to each other.
+
+    `along` tells whether neighbours in memory are reduced together; `whole` whether all elements are.
+    """
+
+    results: int
+    each: int
+    along: bool
+    whole: bool
+    inner: int
+
+
+def layout(one: Tensor, dims: tuple[int, ...]) -> Layout:
+    """Return how dimensions of a tensor are reduced."""
+    each = math.prod(one.shape[dim] for dim in dims)
+    results = one.numel // max(each, 1)
+    sizes = [
+        (stride, size, dim in dims)
+        for dim, (size, stride) in enumerate(zip(one.shape, one.strides, strict=True))
+        if size > 1
+    ]
+    sizes.sort()
+    if not sizes:
+        return Layout(results, each, along=True, whole=True, inner=1)
+    merged: list[list[int | bool]] = []
+    for stride, size, reduced in sizes:
+        if merged and merged[-1][2] == reduced and merged[-1][0] == stride:
+            merged[-1][0] = stride * size
+            merged[-1][1] = int(merged[-1][1]) * size
+        else:
+            merged.append([stride * size, size, reduced])
+    along = bool(merged[0][2])
+    return Layout(
+        results, each, along, whole=results == 1 and len(merged) == 1, inner=1 if along else int(merged[0][1])
+    )
+
+
+def divided(shape: Layout, sms: int) -> tuple[int, int]:
+    """Return how many blocks work on one result, and how many elements each thread takes in turn."""
+    width, height = shape.each, shape.results
+    threads = _THREADS
+    if not shape.along:
+        vector = next(size for size in (4, 2, 1) if shape.inner % size == 0)
+        width, height = shape.results // vector, shape.each
+        threads = _THREADS // vector
+    elif shape.whole and shape.each >= _WIDE:
+        width //= _UNROLLED
+    columns, rows = _block(width, height, threads)
+    step = columns if shape.along else 1
+    outputs = 1 if shape.along else columns
+    own = -(-shape.each // step)
+    split = own >= min(rows * _LEAST, _MOST)
+    if split:
+        step *= rows
+    else:
+        outputs *= rows
+    own = -(-shape.each // step)
+    results = shape.results if shape.along else width
+    grid = -(-results // outputs)
+    room = sms * (_THREADS_PER_SM // (columns * rows))
+    if not split or own < _MOST or grid > room:
+        return 1, own
+    blocks = max(min(-(-room // grid), -(-own // _LEAST)), -(-own // _MOST))
+    return blocks, -(-own // blocks)
+
+
+def _block(width: int, height: int, threads: int) -> tuple[int, int]:
+    """Return columns and rows of threads for a width and height of work."""
+    wide, high = (_power(size) if size < threads else threads for size in (width, height))
+    columns = min(wide, _WARP)
+    rows = min(high, threads // columns)
+    return min(wide, threads // rows), rows
+
+
+def _power(size: int) -> int:
+    """Return the largest power of two that is no more than a size."""
+    return 1 << (max(size, 1).bit_length() - 1)
+
+
+def dims_of(call: Call, one: Tensor) -> tuple[int, ...]:
+    """Return the dimensions that a call reduces, all where it names none."""
+    dim = call.option("dim")
+    if dim is None or (not isinstance(dim, int) and not dim):
+        return tuple(range(len(one.shape)))
+    named = (dim,) if isinstance(dim, int) else tuple(dim)
+    return tuple(sorted(each % max(len(one.shape), 1) for each in named))
+
+
+def reduced(one: Tensor, dims: tuple[int, ...], *, keepdim: bool = False) -> tuple[int, ...]:
+    """Return the shape that is left."""
+    if keepdim:
+        return tuple(1 if dim in dims else size for dim, size in enumerate(one.shape))
+    return tuple(size for dim, size in enumerate(one.shape) if dim not in dims)
+
+
+def reduction(
+    one: Tensor, dims: tuple[int, ...], sms: int, *, out: str | None = None, flops: int = 1, outputs: int = 1,
+    text: str = "reduce_kernel",
+) -> Steps:  # fmt: skip
+    """Return the reduction of a tensor along dimensions, with the memset of its semaphores if it has some."""
+    shape = layout(one, dims)
+    if one.numel == 0:
+        return kernel("FillFunctor", "fill", "fill", shape.results * one.itemsize) if shape.results else ()
+    written = shape.results * outputs * (fresh((), out).itemsize if out else one.itemsize)
+    family = (
+        "reduce_across" if not shape.along else "reduce_indices" if flops > 1 or out == "int64" else "reduce"
+    )
+    blocks, own = divided(shape, sms)
+    run = kernel(
+        text, "reduction", family, one.stored_bytes + written, flops=flops * one.numel, dtype=one.dtype,
+        items=one.numel, serial=own,
+    )  # fmt: skip
+    return joined([memset() if blocks > 1 else (), run])
+
+
+_SIMPLE: Final = {
+    "sum": 1, "mean": 1, "amax": 1, "amin": 1, "prod": 1, "nansum": 1, "nanmean": 1, "var": 3, "std": 3,
+    "norm": 2,    "linalg_vector_norm": 2, "vector_norm": 2, "var_mean": 3, "std_mean": 3, "aminmax": 2,
+}  # fmt: skip
+
+
+_COUNTING: Final = frozenset({"sum", "prod", "nansum"})  # whole numbers are converted to 64 bits before
+
+
+@handles(*_SIMPLE)
+def reduce(call: Call) -> Steps:
+    """Reduce with one kernel, which converts floating types on the way."""
+    one = call.first
+    pairs = 2 if call.name in ("var_mean", "std_mean", "aminmax") else 1
+    made: Steps = ()
+    if call.name in _COUNTING and one.dtype not in FLOATING and one.dtype != "int64":
+        whole = fresh(one.shape, "int64")
+        made = pointwise("direct_copy_kernel_cuda", whole, [one], flops=0, algorithm="copy", cast=True)
+        one = whole
+    return joined(
+        [made, reduction(one, dims_of(call, one), call.sms, flops=_SIMPLE[call.name], outputs=pairs)]
+    )
+
+
+@handles("all", "any")
+def all_any(call: Call) -> Steps:
+    """Reduce booleans; other types are compared with zero inside the kernel."""
+    return reduction(call.first, dims_of(call, call.first), call.sms, out="bool")
+
+
+@handles("max", "min", "argmax", "argmin")
+def extremes(call: Call) -> Steps:
+    """Reduce to the extreme, its index or both; two tensors are compared element by element."""
+    if len(call.tensors) > 1:
+        return pointwise("", like(call.tensors, call.first.dtype), call.tensors)
+    return reduction(call.first, dims_of(call, call.first), call.sms, out="int64", outputs=1)
+
+
+@handles("logsumexp")
+def logsumexp(call: Call) -> Steps:
+    """Subtract the maximum, exponentiate, add up, take the logarithm: nine kernels as torch composes it."""
+    one = call.first
+    dims = dims_of(call, one)
+    small = fresh(reduced(one, dims, keepdim=True), one.dtype)
+    mask = fresh(small.shape, "bool")
+    top = reduction(one, dims, call.sms)
+    guard = [
+        pointwise("AbsFunctor", small, [small]), pointwise("", mask, [small]),
+        pointwise("masked_fill_kernel", small, [small, mask]),
+    ]  # fmt: skip
+    shifted = fresh(one.shape, one.dtype)
+    body = [
+        pointwise("CUDAFunctor_add", shifted, [one, small]),
+        pointwise("exp_kernel_cuda", shifted, [shifted]),
+    ]
+    end = [pointwise("log_kernel_cuda", small, [small]), pointwise("CUDAFunctor_add", small, [small, small])]
+    return joined([top, *guard, *body, reduction(shifted, dims, call.sms), *end])
+
+
+def _rounds(lines: int, length: int) -> int:
+    """Return how often a block moves on along its lines; long lines get more of its threads than many do."""
+    log = (_THREADS.bit_length() - 1 + length.bit_length() - lines.bit_length()) // 2
+    threads = 1 << min(max(log, _FEWEST), _THREADS.bit_length() - 1)
+    return -(-length // (2 * threads))
+
+
+@handles("cumsum", "cumprod", "cummax", "cummin", "logcumsumexp")
+def scan(call: Call) -> Steps:
+    """Scan along a dimension: one kernel, or two of CUB's for a single line."""
+    one = call.first
+    if one.numel == 0:
+        return ()
+    dim = call.option("dim", -1)
+    counted = fresh(one.shape, "int64") if one.dtype not in FLOATING else fresh(one.shape, one.dtype)
+    source: Steps = ()
+    if one.dtype != counted.dtype:
+        source = pointwise("direct_copy_kernel_cuda", counted, [one], flops=0, algorithm="copy", cast=True)
+    elif not one.is_contiguous:
+        source = pointwise("direct_copy_kernel_cuda", counted, [one], flops=0, algorithm="copy")
+    moved = 2 * counted.nbytes
+    if one.numel == one.size(dim) and call.name in ("cumsum", "cumprod"):
+        first = kernel("DeviceScanInitKernel", "scan", "tiny", 0, library="cub")
+        return joined(
+            [
+                source,
+                first,
+                kernel(
+                    "DeviceScanKernel",
+                    "scan",
+                    "select",
+                    moved,
+                    flops=one.numel,
+                    items=one.numel,
+                    library="cub",
+                ),
+            ]
+        )
+    inner = one.size(dim) == one.numel or dim % max(len(one.shape), 1) == len(one.shape) - 1
+    text = "tensor_kernel_scan_innermost_dim" if inner else "tensor_kernel_scan_outer_dim"
+    family = "scan" if inner else "scan_across"
+    serial = _rounds(one.numel // max(one.size(dim), 1), one.size(dim)) if inner else one.size(dim)
+    run = kernel(
+        text, "scan", family, moved, flops=one.numel, dtype=counted.dtype, items=one.numel, serial=serial
+    )
+    return joined([source, run])

@@ -1,0 +1,34 @@
+"""Operations that only describe memory anew, and those that allocate it: no kernels."""
+
+from tracehunch.predict.ops.registry import handles
+from tracehunch.predict.ops.steps import Call, Steps, contiguous
+
+_METADATA = (
+    "view", "view_as", "transpose", "t", "permute", "movedim", "swapaxes", "swapdims", "expand", "expand_as",
+    "broadcast_to", "slice", "narrow", "select", "unsqueeze", "squeeze", "split", "split_with_sizes", "chunk",
+    "tensor_split", "unbind", "detach", "alias", "as_strided", "unfold", "diagonal", "_unsafe_view",
+    "unflatten", "mT", "mH", "real", "view_as_real", "view_as_complex", "lift_fresh", "_reshape_alias",
+    "empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided", "resize_", "size", "stride",
+    "is_contiguous", "requires_grad_", "set_", "identity",
+)  # fmt: skip
+
+
+@handles(*_METADATA)
+def metadata(_: Call) -> Steps:
+    """Change shape, strides or offset, or take memory from the allocator: nothing runs on the GPU."""
+    return ()
+
+
+@handles("reshape", "flatten", "ravel", "reshape_as")
+def reshape(call: Call) -> Steps:
+    """View where strides allow it, else copy."""
+    shape = call.option("shape")
+    if shape is None:
+        shape = (call.first.numel,)
+    shape = tuple(shape)
+    if -1 in shape:
+        known = 1
+        for size in shape:
+            known *= size if size != -1 else 1
+        shape = tuple(call.first.numel // max(known, 1) if size == -1 else size for size in shape)
+    return () if call.first.viewed(shape) is not None else contiguous(call.first)[0]

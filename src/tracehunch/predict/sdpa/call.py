@@ -1,0 +1,121 @@
+"""SdpaCall: one call of `scaled_dot_product_attention`, as its dispatcher sees it."""
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from tracehunch.errors import GuessError
+from tracehunch.predict.sdpa.tensor import TensorSpec, dtype_name, tensor
+
+MaskContent = Literal["unknown", "causal", "fully-masked-rows"]
+"""What a mask is known to hold, as far as it matters: the causal triangle, or rows that see no key."""
+
+MASKS: Final = ("bool", "bool_bcast", "same", "float32")
+"""Masks by word: boolean (B, H, S, Sk), boolean (B, 1, S, Sk), and full ones of q's type or float32."""
+
+
+@dataclass(frozen=True, slots=True)
+class SdpaCall:
+    """A call's arguments without their values.
+
+    `q` is (B, H, L, D), `k` (B, Hk, S, D), `v` (B, Hv, S, Dv) where all is as usual; nothing is assumed.
+    `scale` None is 1/sqrt(D). `grad_enabled` is torch's grad mode. `nested`: q, k and v are nested tensors.
+    """
+
+    q: TensorSpec
+    k: TensorSpec
+    v: TensorSpec
+    mask: TensorSpec | None = None
+    dropout: float = 0.0
+    is_causal: bool = False
+    enable_gqa: bool = False
+    scale: float | None = None
+    grad_enabled: bool = True
+    nested: bool = False
+    mask_content: MaskContent = "unknown"
+
+    @property
+    def inputs(self) -> tuple[TensorSpec, TensorSpec, TensorSpec]:
+        """Query, key and value."""
+        return self.q, self.k, self.v
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether a backward of q, k or v may follow."""
+        return self.grad_enabled and (self.q.requires_grad or self.k.requires_grad or self.v.requires_grad)
+
+    @property
+    def four_dimensional(self) -> bool:
+        """Whether q, k and v have 4 dimensions each."""
+        return len(self.q.shape) == len(self.k.shape) == len(self.v.shape) == 4  # noqa: PLR2004
+
+
+def sdpa_call(
+    batch: int,
+    heads: int,
+    length: int,
+    head_dim: int,
+    *,
+    kv_heads: int | None = None,
+    keys: int | None = None,
+    value_dim: int | None = None,
+    dtype: str = "bfloat16",
+    layout: str = "bhsd",
+    mask: str | tuple[int, ...] | TensorSpec | None = None,
+    mask_dtype: str = "bool",
+    dropout: float = 0.0,
+    is_causal: bool = False,
+    enable_gqa: bool = False,
+    scale: float | None = None,
+    requires_grad: bool = False,
+    mask_content: MaskContent = "unknown",
+) -> SdpaCall:
+    """Make a call from sizes: `keys` (default `length`) is S, `layout` one of `tensor.LAYOUTS`.
+
+    `mask` is a word of `MASKS`, a shape (of `mask_dtype`, contiguous) or a tensor.
+
+    Raises:
+        GuessError: a size below 0, or a layout, mask or data type that is not known.
+
+    """
+    dtype = dtype_name(dtype)
+    kv_heads = heads if kv_heads is None else kv_heads
+    keys = length if keys is None else keys
+    value_dim = head_dim if value_dim is None else value_dim
+    sizes = {"batch": batch, "heads": heads, "length": length, "head_dim": head_dim}
+    sizes |= {"kv_heads": kv_heads, "keys": keys, "value_dim": value_dim}
+    for name, size in sizes.items():
+        if size < 0:
+            raise GuessError(f"{name} is {size}", "a size is at least 0", f"give {name} another value")
+    return SdpaCall(
+        q=tensor((batch, heads, length, head_dim), dtype, layout, requires_grad=requires_grad),
+        k=tensor((batch, kv_heads, keys, head_dim), dtype, layout, requires_grad=requires_grad),
+        v=tensor((batch, kv_heads, keys, value_dim), dtype, layout, requires_grad=requires_grad),
+        mask=_mask(mask, (batch, heads, length, keys), dtype, mask_dtype),
+        dropout=dropout,
+        is_causal=is_causal,
+        enable_gqa=enable_gqa,
+        scale=scale,
+        mask_content=mask_content,
+    )
+
+
+def _mask(
+    mask: str | tuple[int, ...] | TensorSpec | None,
+    full: tuple[int, int, int, int],
+    dtype: str,
+    mask_dtype: str,
+) -> TensorSpec | None:
+    if mask is None or isinstance(mask, TensorSpec):
+        return mask
+    if isinstance(mask, tuple):
+        return tensor(mask, mask_dtype)
+    batch, _, length, keys = full
+    if mask == "bool":
+        return tensor(full, "bool")
+    if mask == "bool_bcast":
+        return tensor((batch, 1, length, keys), "bool")
+    if mask == "same":
+        return tensor(full, dtype)
+    if mask == "float32":
+        return tensor(full, "float32")
+    raise GuessError(f"mask {mask!r} is not known", "", f"use one of {', '.join(MASKS)}, or a shape")

@@ -1,0 +1,45 @@
+"""PyTorch's own answers to 3,000 random calls on an H200 (torch 2.11, cuDNN 9.19)."""
+
+import json
+import time
+
+import pytest
+
+from tracehunch.predict.environment import environment
+from tracehunch.predict.sdpa import predict_rows
+
+ANSWERS = ("chosen", "flash", "efficient", "cudnn")
+
+
+@pytest.fixture(scope="module")
+def predicted(grid):
+    env = environment("h200", torch="2.11", cudnn=91900)
+    return [json.loads(line) for line in predict_rows(grid, env)][1:]
+
+
+@pytest.mark.parametrize("answer", ANSWERS)
+def test_every_answer_agrees(predicted, answer):
+    assert len(predicted) == 3000
+    wrong = [row for row in predicted if row["predicted"][answer] != row[answer]]
+    assert wrong == []
+
+
+def test_errors_of_every_executed_row_agree(predicted):
+    executed = [row for row in predicted if "run_error" in row or "kernels" in row]
+    assert len(executed) == 237
+    wrong = [row for row in executed if row["predicted"]["raises"] != row.get("run_error")]
+    assert wrong == []
+
+
+def test_every_refusal_has_its_reasons(predicted):
+    for row in predicted:
+        for backend in ANSWERS[1:]:
+            assert (backend in row["predicted"]["reasons"]) == (not row[backend])
+
+
+def test_three_thousand_lines_take_less_than_two_seconds(grid):
+    env = environment("h200", torch="2.11", cudnn=91900)
+    start = time.process_time()
+    lines = list(predict_rows(grid, env))
+    assert time.process_time() - start < 2.0
+    assert len(lines) == 3001
