@@ -69,8 +69,8 @@ def view(output: Path | None, *, unknown_width: int = 80) -> View:
     """How wide the output is (``unknown_width`` if nobody says), and if it takes colour and Unicode."""
     if output is not None:
         return View(width=unknown_width)
-    watched = sys.stdout.isatty()
-    width = _columns() if watched or os.environ.get("COLUMNS") else unknown_width
+    watched = sys.stdout.isatty() or bool(os.environ.get("COLUMNS"))  # who sets a width wants lines that fit
+    width = _columns() if watched else unknown_width
     return View(
         width=max(_NARROWEST, min(width, _WIDEST)),
         colour=_wants_colour(),

@@ -56,6 +56,8 @@ def repair(text: bytes) -> tuple[bytes, Counter[Trouble]] | None:
         if is_sound(data):
             lone = sum(1 for match in _ESCAPE.finditer(plain) if match[1] is None)
             return data, troubles + Counter({Trouble.ESCAPE: lone})
+    elif plain.count('"') % 2:
+        return None  # no repair but that of an eaten quote changes how many there are
     for attempt, more in ((plain, Counter[Trouble]()), _without_eaten_quotes(plain)):
         fixed, found = _fix(attempt)
         data, cut = _prune(fixed.encode("utf-8", "replace"))
@@ -77,8 +79,8 @@ def _fix(text: str) -> tuple[str, Counter[Trouble]]:
 
     def fixed(match: re.Match[str]) -> str:
         part = match[0]
-        if match["string"] is not None:
-            return _fix_string(part, found)
+        if match.lastgroup == "string":
+            return part if part.isprintable() and "\\" not in part else _fix_string(part, found)
         if match["comma"] is not None:
             found[Trouble.INNER_COMMA] += 1
             return ""
