@@ -82,7 +82,8 @@ class Verbs(click.Group):
         state = failures.State()
         try:
             code = super().main(args, prog_name or "tracehunch", obj=state, **extra)
-            sys.stdout.flush()
+            if sys.stdout is not None:  # closed
+                sys.stdout.flush()
         except BaseException as failure:  # noqa: BLE001  # here every failure becomes a line and a code
             code = failures.tell(failure, debug=state.debug)
         sys.exit(code if isinstance(code, int) else 0)

@@ -101,8 +101,8 @@ class Trouble(Enum):
     LOST_STAMP = Wording(
         "lost-timestamp",
         "event",
-        "{n} whose ts (0, or close to it, or another) lies far outside the rest of the trace (lost timestamp): "
-        "kept, left out of the time span",
+        "{n} whose ts (0 or another) lies far outside the rest of the trace (lost timestamp): kept, left out "
+        "of the time span",
     )
     UNMATCHED_BEGIN = Wording(
         "unmatched-begin", "begin event", "{n} (ph B) never end: unmatched, their duration is unknown"

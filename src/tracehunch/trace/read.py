@@ -32,7 +32,7 @@ def read(source: str | os.PathLike[str], *, progress: Callable[[float], None] | 
     damaged file is used, and what was lost is said in ``Trace.notices``; raises ReadError where there is no
     trace to use.
     """
-    label = printable(os.fspath(source), 200)
+    label = printable(os.fspath(source), 200) or "''"
     try:
         if source != "-" and os.path.isdir(source):  # noqa: PTH112  # false, and no error, for what is no path
             return read_newest(Path(source), lambda path: _trace_of(*load(path), Notes(), progress))

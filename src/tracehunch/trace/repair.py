@@ -13,6 +13,19 @@ from tracehunch.trace.scan import TOKEN
 KEPT_DEPTH = 200
 """Arguments nested deeper are cut: no profiler writes them, and decoders recurse."""
 
+WORDS = {
+    Trouble.ESCAPE: "invalid escape, a lone backslash",
+    Trouble.EATEN_QUOTE: "a backslash before a closing quote",
+    Trouble.CONTROL: "raw control character",
+    Trouble.UTF8: "bytes that are not UTF-8",
+    Trouble.SURROGATE: "half a surrogate pair",
+    Trouble.NON_FINITE: "NaN or infinity, which are not finite",
+    Trouble.BARE_TOKEN: "bare token",
+    Trouble.INNER_COMMA: "superfluous comma",
+    Trouble.NESTED: "nested too deep",
+}
+"""All that ``repair`` may say it changed."""
+
 _Json = msgspec.json.Decoder(msgspec.Raw)
 _SURROGATE = re.compile(
     r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(?P<lone>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)",

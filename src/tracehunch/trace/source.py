@@ -23,8 +23,14 @@ _CHUNK = 1 << 20
 def load(source: str | os.PathLike[str]) -> tuple[Text, str]:
     """Return the file's bytes, mapped where possible, and its label. Raises ReadError."""
     if source == "-":
+        if sys.stdin is None:
+            raise ReadError("standard input is closed", "", "give a file, or pipe one in")
         return _drain(sys.stdin.buffer), "standard input"
     text = os.fspath(source)
+    if not text:
+        raise ReadError(
+            "the path is empty", "", "give a trace file, a folder of them, or - for standard input"
+        )
     if text.startswith(("http://", "https://", "s3://", "gs://")):
         raise ReadError("addresses are not read", "", "download the file and give its path")
     path = Path(text)
