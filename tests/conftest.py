@@ -22,6 +22,12 @@ def h200() -> Path:
 
 
 @pytest.fixture(scope="session")
+def cpu() -> Path:
+    """Traces of small models on a CPU."""
+    return DATA / "cpu"
+
+
+@pytest.fixture(scope="session")
 def cases() -> Path:
     """The damaged and odd files, with expected.json."""
     return CASES / "public"

@@ -72,3 +72,16 @@ def test_check_takes_a_file_or_a_guess(h200, tmp_path):
 def test_the_steps_are_public_too(h200):
     facts = tracehunch.measure(tracehunch.link(tracehunch.read(h200 / "seeds/naive.json.gz")))
     assert facts.scope("attn_fwd").value("copies") == 1
+
+
+def test_what_users_print_is_short(h200):
+    look = tracehunch.look(str(h200 / "seeds/naive.json.gz"))
+    assert repr(look) == "<Look of naive.json.gz: 23 GPU activities, 1 finding>"
+    assert repr(look.facts) == "<Facts of naive.json.gz: 3 scopes>"
+    assert repr(look.facts.tree) == "<Tree of naive.json.gz: 3 scopes>"
+    assert repr(look.facts.tree.trace) == "<Trace of naive.json.gz: 277 events, 23 GPU activities>"
+    assert repr(look.facts.scope("attn_fwd")).startswith("<ScopeFacts of attn_fwd: 3 calls, ")
+
+
+def test_dir_lists_the_public_names_only():
+    assert dir(tracehunch) == sorted(tracehunch.__all__)

@@ -124,3 +124,32 @@ def test_shortened_text_fits(text: str, width: int) -> None:
 def test_wide_characters_take_two_columns() -> None:
     assert units.cells("模型") == 4
     assert units.shorten("模型.前向模型.前向", 10) == "模型.前..."
+
+
+@pytest.mark.parametrize(
+    ("times", "texts"),
+    [
+        ([1063.5, 57.8, None], ["1,063.5 us", "57.8 us", ""]),
+        ([3706.4, 13_900.0], ["3.71 ms", "13.90 ms"]),
+        ([39_000.0, 22_700.0], ["39.0 ms", "22.7 ms"]),
+        ([46_830.0, 3_640.0, 430.0], ["46.83 ms", "3.64 ms", "0.43 ms"]),
+        ([44.1, 8.71], ["44.10 us", "8.71 us"]),
+        ([20e6, 300e3], ["20.00 s", "0.30 s"]),
+        ([20e6, 3.0], ["20.00 s", "3.00 us"]),  # one unit would leave nothing of the smaller
+        ([0.0, 5.0], ["0.00 us", "5.00 us"]),
+        ([], []),
+    ],
+)
+def test_a_column_of_times_has_one_unit(times: list[float | None], texts: list[str]) -> None:
+    assert units.time_column(times) == texts
+
+
+@given(st.lists(st.floats(min_value=0.01, max_value=1e9), min_size=1))
+def test_times_of_a_column_are_read_back_in_their_order(times: list[float]) -> None:
+    scale = {"us": 1, "ms": 1e3, "s": 1e6}
+    read = [
+        float(text.split(" ")[0].replace(",", "")) * scale[text.split(" ")[1]]
+        for text in units.time_column(times)
+    ]
+    for us, shown in zip(times, read, strict=True):
+        assert shown == pytest.approx(us, rel=0.06, abs=0.06)

@@ -12,6 +12,7 @@ from tracehunch.guess.hunch import read_hunch
 from tracehunch.guess.write import writable
 from tracehunch.judge import examine
 from tracehunch.judge.foreign import settle_times
+from tracehunch.judge.known import known_as, new_findings
 from tracehunch.trace import Trace, read
 from tracehunch.tree import link
 from tracehunch.verdict import Finding, Look, Verdict
@@ -55,18 +56,13 @@ def guess_from(path: Source | Trace, times: bool = False, scopes: Sequence[str] 
 
     """
     seen = examine(_trace(path))
-    known = sorted({known_as(finding) for finding in seen.checked.findings if writable(finding.scope)})
+    known = sorted({one for finding in seen.checked.findings if writable(one := known_as(finding))})
     return replace(baseline(seen.facts, times=times, scopes=scopes), known=tuple(known))
 
 
 def unknown_findings(seen: Look, guess: Guess) -> tuple[Finding, ...]:
-    """Return the findings that were not there when the guess was made."""
-    return tuple(finding for finding in seen.checked.findings if known_as(finding) not in guess.known)
-
-
-def known_as(finding: Finding) -> str:
-    """Return what a guess calls a finding that it knows: ``hidden-copy in attn_fwd``."""
-    return f"{finding.id} in {finding.scope}"
+    """Return the findings that were not there when the guess was made, or that have grown since."""
+    return new_findings(seen.checked.findings, guess)
 
 
 def _trace(path: Source | Trace) -> Trace:

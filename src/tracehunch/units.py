@@ -31,12 +31,24 @@ def time_us(us: float) -> str:
     return f"{_digits(us, 3 if abs(us) < 10 else 4)} us"  # noqa: PLR2004  # files hold nanoseconds
 
 
-_COMPARED_US: Final = 10_000
+_TABLE_STEPS: Final = ((1.0, "us"), (1e3, "ms"), (1e6, "s"))
+_TABLE_LARGEST: Final = 1e4
+"""How large a number a column of times holds before its unit changes."""
 
 
-def microseconds(us: float) -> str:
-    """Microseconds of a column to be compared, one unit up to 10 ms: ``1,063.5 us``, ``76.3 ms``."""
-    return f"{us:,.1f} us" if us < _COMPARED_US else f"{us / 1000:,.1f} ms"
+def time_column(times_us: Sequence[float | None]) -> list[str]:
+    """Microseconds of one column in one unit, that of the largest: ``1,063.5 us``; "" for None.
+
+    Where the unit would leave nothing of the smallest, each stands in its own.
+    """
+    known = [abs(us) for us in times_us if us]
+    largest, smallest = max(known, default=0.0), min(known, default=0.0)
+    step, unit = next((one for one in _TABLE_STEPS if largest / one[0] < _TABLE_LARGEST), _TABLE_STEPS[-1])
+    if smallest and smallest / step < 0.01:  # noqa: PLR2004  # a digit of three decimals, hence nothing to read
+        return ["" if us is None else time_us(us) for us in times_us]
+    decimals = 1 if smallest / step >= 10 else 2 if smallest / step >= 0.1 else 3  # noqa: PLR2004
+    decimals = 1 if unit == "us" and largest >= 100 else decimals  # noqa: PLR2004  # nanoseconds say nothing there
+    return ["" if us is None else f"{us / step:,.{decimals}f} {unit}" for us in times_us]
 
 
 def time_range_us(low: float, high: float) -> str:

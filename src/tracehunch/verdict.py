@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
+from tracehunch.units import plural
+
 if TYPE_CHECKING:
     from tracehunch.facts.model import Facts, Value
     from tracehunch.guess import Claim
@@ -19,7 +21,9 @@ class Finding:
     """What a check saw, whether or not anybody guessed.
 
     ``evidence`` are positions in the file's traceEvents. ``time_at_stake_us`` is what the fix would save per
-    call of the scope, estimated; ``cause`` says how it was estimated.
+    call of the scope, estimated; ``cause`` says how it was estimated. ``subject`` is the op that it is about
+    (several joined by commas, "" for none), ``per_call`` how many activities a call of the scope are: with id
+    and scope they tell whether a later trace has the same finding, or a new one.
     """
 
     id: str
@@ -31,6 +35,8 @@ class Finding:
     cause: str
     fix: str
     evidence: tuple[int, ...]
+    subject: str = ""
+    per_call: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,3 +105,10 @@ class Look:
     facts: Facts
     checked: Checked
     verdict: Verdict = Verdict()
+
+    def __repr__(self) -> str:
+        trace = self.facts.tree.trace
+        parts = [plural(len(trace.gpu.row), "GPU activity", "GPU activities")]
+        parts.append(plural(len(self.checked.findings), "finding"))
+        parts += [plural(len(self.verdict.surprises), "surprise")] if self.verdict != Verdict() else []
+        return f"<Look of {trace.label}: {', '.join(parts)}>"

@@ -68,7 +68,17 @@ def test_faster_and_slower_are_claims_about_the_time_of_the_last(answer, relatio
 
 
 @pytest.mark.parametrize(
-    ("key", "answer"), [("kernels", "five"), ("kernels", "-1"), ("copies", "1.5"), ("kernels", "3us")]
+    ("key", "answer"),
+    [
+        ("kernels", "five"),
+        ("kernels", "-1"),
+        ("copies", "1.5"),
+        ("kernels", "3us"),
+        ("sdpa.backend", "7"),
+        ("sdpa.backend", "flahs"),
+        ("dominant", "foo"),
+        ("dominant", "matmul, sofmax"),
+    ],
 )
 def test_nonsense_is_told(key, answer):
     with pytest.raises(GuessError):
@@ -80,3 +90,22 @@ def test_own_claims_are_kept_apart_from_the_textbook():
     both = guess_of(NAIVE, WORKLOAD, GPU, [own])
     assert own_guess(both).claims == (own,)
     assert own_guess(both).seal != both.seal
+
+
+@pytest.mark.parametrize(
+    ("answer", "meant"),
+    [
+        ("mask", "masked_fill"),
+        ("sdpa", "scaled_dot_product_attention"),
+        ("sofmax", "softmax"),
+        ("gemm", "matmul"),
+    ],
+)
+def test_an_op_that_is_none_is_told_with_what_was_meant(answer, meant):
+    with pytest.raises(GuessError, match=f"did you mean {meant}"):
+        claim(Question("?", "dominant"), answer, NAIVE)
+
+
+def test_ops_are_taken_as_people_and_as_pytorch_say_them():
+    for answer in ("softmax", "_softmax", "aten::_softmax", "masked_fill_", "aten::some_new_op"):
+        assert claim(Question("?", "dominant"), answer, NAIVE).expected == (answer,)

@@ -105,14 +105,51 @@ def test_what_cannot_be_told_is_never_silent(run, hunch, inplace):
     code, out, err = run("check", hunch(UNTOLD), inplace)
     assert code == 0
     assert "1 cannot tell" in out
-    assert "record_shapes=True" in out
+    assert "this version of tracehunch does not measure it" in " ".join(out.split())
     assert "1 claim could not be told from this trace; --strict makes that a failure" in err
 
 
-def test_an_unknown_scope_cannot_be_told(run, hunch, inplace):
-    code, out, _ = run("check", hunch(HOLDS.replace("attn_fwd", "attn_fw")), inplace, "--strict")
+def test_an_unknown_scope_cannot_be_told(run, hunch, h200):
+    path = hunch(HOLDS.replace("attn_fwd", "spda_fwd"))
+    trace = h200 / "seeds/sdpa_flash.json.gz"
+    code, out, err = run("check", path, trace, "--strict")
     assert code == 3
-    assert "near it: attn_fwd" in " ".join(out.split())
+    assert "did you mean sdpa_fwd?" in " ".join(out.split())
+    assert "exit 3: 2 claims could not be told (--strict)" in err
+    code, _, err = run("check", path, trace)
+    assert code == 0
+    assert err.count("not checked, as the trace has no scope 'spda_fwd': did you mean sdpa_fwd?") == 1
+
+
+WHY = [
+    (HOLDS, (), "exit 1: finding hidden-copy in attn_fwd is a warning (--fail-on error would pass)"),
+    (
+        BREAKS,
+        (),
+        "exit 1: kernels in attn_fwd is a surprise (error), and 1 more (--fail-on never would pass)",
+    ),
+    (
+        BREAKS,
+        ("--fail-on", "error"),
+        "kernels in attn_fwd is a surprise (error) (--fail-on never would pass)",
+    ),
+    (
+        UNTOLD,
+        ("--strict", "--fail-on", "error"),
+        "exit 3: the file is damaged, or data was lost (outside-window) (--strict)",
+    ),
+]
+
+
+@pytest.mark.parametrize("case", WHY)
+def test_the_last_line_says_why_it_fails(run, hunch, h200, case):
+    claims, options, why = case
+    _, _, err = run("check", hunch(claims), h200 / "seeds/naive.json.gz", *options)
+    assert why in err.splitlines()[-1]
+
+
+def test_without_failure_nothing_is_said_of_the_exit_code(run, hunch, inplace):
+    assert "exit" not in run("check", hunch(HOLDS), inplace)[2]
 
 
 def test_a_surprise_is_printed_with_guess_and_sight(run, hunch, inplace):
@@ -131,7 +168,24 @@ def test_findings_count_unless_they_were_known(run, hunch, h200, tmp_path):
         code, out, err = run("check", baseline, h200 / f"seeds/{trace}.json.gz", "--fail-on", "note")
         assert code == 0
         assert "hidden-copy in attn_fwd" in out
-        assert "known when the guess was made: no failure" in err
+        assert "1 finding known when the guess was made: no failure" in err
+
+
+def test_findings_that_the_baseline_does_not_know_fail(run, h200, tmp_path):
+    naive = h200 / "seeds/naive.json.gz"
+    baseline = tmp_path / "baseline.toml"
+    run("guess", "--from", naive, "-o", baseline)
+    text = baseline.read_text()
+    for known, code in (
+        ("hidden-copy in attn_fwd: aten::masked_fill x1", 0),
+        ("hidden-copy in attn_fwd: aten::masked_fill x2", 0),  # there are fewer now
+        ("hidden-copy in attn_fwd: aten::masked_fill x0.5", 1),  # it has grown
+        ("hidden-copy in attn_fwd: aten::reshape x1", 1),  # that was another
+        ("hidden-copy in elsewhere: aten::masked_fill x1", 1),
+        ("hidden-copy in attn_fwd", 0),  # all of that kind, as a person may write
+    ):
+        baseline.write_text(text.replace("hidden-copy in attn_fwd: aten::masked_fill x1", known))
+        assert run("check", baseline, naive)[0] == code, known
 
 
 def test_a_baseline_breaks_on_another_implementation(run, h200, inplace, tmp_path):
@@ -208,8 +262,7 @@ def test_the_json_embeds_the_verdict(run, hunch, inplace):
         {
             "key": "bound",
             "scope": "attn_fwd",
-            "reason": "tensor shapes were not recorded",
-            "record_with": "record_shapes=True",
+            "reason": "this version of tracehunch does not measure it",
         }
     ]
 

@@ -1,13 +1,23 @@
 from __future__ import annotations
 
+import ast
 import re
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
+import tracehunch
 from tracehunch.checks import pages
 from tracehunch.cli import main
+from tracehunch.cli.glossary import glossary
 from tracehunch.facts.vocabulary import KEYS
+from tracehunch.judge import examine
+from tracehunch.report import attention_terminal, markdown, table, terminal
+from tracehunch.report.layout import View
+from tracehunch.trace import read
+
+DATA = Path(__file__).parents[1] / "data"
 
 
 def explain(*words: str) -> Result:
@@ -42,6 +52,12 @@ def test_every_fact_has_its_meaning(key: str) -> None:
     assert KEYS[key].meaning in result.stdout
 
 
+def test_a_key_that_nothing_measures_says_so() -> None:
+    assert "cannot be told by this version" in explain("bound").stdout
+    assert "record with" not in explain("bound").stdout
+    assert "measured" not in explain("kernels").stdout
+
+
 def test_a_fact_by_its_name_in_json() -> None:
     assert explain("gpu_time_us").stdout == explain("gpu_time").stdout
 
@@ -70,3 +86,91 @@ def test_nothing_close_is_told_with_what_there_is() -> None:
 def test_hostile_names_are_shown_harmless() -> None:
     result = explain("k\x1b[31m<int>")
     assert "\x1b" not in result.output
+
+
+# the other words that are printed
+
+
+def notice_codes() -> set[str]:
+    """Every code that the source gives a notice, found in its syntax."""
+    codes = set()
+    for path in Path(tracehunch.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and node.args:
+                called = getattr(node.func, "id", getattr(node.func, "attr", ""))
+                code = node.args[0]
+                if called in ("Notice", "say", "Wording") and isinstance(code, ast.Constant):
+                    codes.add(str(code.value))
+    return codes
+
+
+def column_heads() -> set[str]:
+    """Every heading of a column in the reports."""
+    look = examine(read(DATA / "h200" / "seeds" / "naive.json.gz"))
+    heads = [
+        column.heading
+        for view in (View(width=80), View(width=160))
+        for gpu in (True, False)
+        for column, _ in terminal._scope_columns(view, gpu=gpu)
+    ]
+    heads += [column.heading for column in terminal._WIDE_KERNEL_COLUMNS]
+    heads += [
+        column.heading for column in (*attention_terminal._GPU_COLUMNS, *attention_terminal._CPU_COLUMNS)
+    ]
+    heads += ["self", "total", "op", "what changed", "what the trace revealed"]
+    heads += [head.removeprefix("<") for head, _ in (*markdown._SCOPE_COLUMNS, *markdown._CPU_SCOPE_COLUMNS)]
+    heads += [head.removeprefix("<") for head, _ in (*markdown._KERNEL_COLUMNS, *markdown._OP_COLUMNS)]
+    first = table.render(look.facts.tree).splitlines()[0]
+    return {*heads, *re.split(r"\s{2,}", first.strip())}
+
+
+@pytest.mark.parametrize("code", sorted(notice_codes()))
+def test_every_notice_is_explained(code: str) -> None:
+    result = explain(code)
+    assert result.exit_code == 0, result.stderr
+    assert len(result.stdout.splitlines()) > 1
+
+
+@pytest.mark.parametrize("head", sorted(column_heads()))
+def test_every_column_is_explained(head: str) -> None:
+    result = explain(*head.split())
+    assert result.exit_code == 0, result.stderr
+    assert len(result.stdout.splitlines()) > 1
+
+
+@pytest.mark.parametrize(
+    "word",
+    ["whole", "ProfilerStep", "framework", "at stake", "sealed", "leaf op", "bookkeeping", "cannot tell"],
+)
+def test_words_of_reports_are_explained(word: str) -> None:
+    assert explain(word).exit_code == 0
+
+
+def test_pages_fit_80_columns_and_point_only_to_pages_there_are() -> None:
+    for page in glossary().values():
+        assert max(len(line) for line in page.splitlines()) <= 80
+        for word in page.partition("see also: ")[2].split(", ") if "see also: " in page else ():
+            assert explain(*word.split()).exit_code == 0, word
+
+
+def test_an_op_is_said_to_be_one() -> None:
+    result = explain("aten::mm")
+    assert result.exit_code == 0
+    assert "An op" in result.stdout
+    assert "not a kernel" in result.stdout
+    assert "tracehunch look TRACE" in result.stdout
+
+
+def test_several_names_are_each_explained() -> None:
+    result = explain("idle", "hidden-copy", "kernels", "aten::mm")
+    assert result.exit_code == 0
+    assert result.stdout.count("\n\n") >= 3
+    for word in ("idle\n", "hidden-copy", "kernels\n", "aten::mm\n"):
+        assert word in result.stdout
+    assert "NAME..." in CliRunner().invoke(main, ["explain", "--help"]).stdout
+
+
+def test_of_several_names_an_unknown_one_is_an_error() -> None:
+    result = explain("idle", "nosuchword")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "nosuchword" in result.stderr

@@ -233,3 +233,24 @@ def _plain(text: bytes) -> str:
     import re  # noqa: PLC0415
 
     return re.sub(r"\x1b\[[0-9;]*m", "", text.decode()).replace("\r", "")
+
+
+def test_warnings_wrap_where_a_width_was_set_and_are_one_line_for_grep_elsewhere() -> None:
+    warning = "! outside-window: "
+    wrapped = process(NAIVE, env={"COLUMNS": "60"}).stdout.decode().splitlines()
+    assert max(len(line) for line in wrapped if not line.startswith(("Next: ", str(NAIVE)))) <= 60
+    assert any(line.strip().startswith(warning) for line in wrapped)
+    environment = {key: value for key, value in os.environ.items() if key != "COLUMNS"}
+    done = subprocess.run(
+        [sys.executable, "-m", "tracehunch", "look", str(NAIVE)],
+        capture_output=True,
+        check=False,
+        env=environment,
+    )
+    line = next(line for line in done.stdout.decode().splitlines() if warning in line)
+    assert line.endswith("They count for the whole trace only")
+
+
+def test_the_table_fits_60_columns() -> None:
+    lines = process("--table", NAIVE, env={"COLUMNS": "60"}).stdout.decode().splitlines()
+    assert max(len(line) for line in lines) <= 60

@@ -2,11 +2,13 @@
 
 import gzip
 import json
+import time
 
 import pytest
 
 from tracehunch import api
 from tracehunch.errors import GuessError, TracehunchError
+from tracehunch.guess.baseline import baseline
 from tracehunch.guess.context import context_of
 from tracehunch.guess.hunch import parse_hunch
 from tracehunch.guess.write import write_hunch
@@ -55,8 +57,8 @@ def test_a_baseline_holds_on_its_own_trace_after_the_file(h200, name):
 
 def test_what_is_claimed_of_the_naive_trace(h200):
     guess = api.guess_from(h200 / "seeds/naive.json.gz")
-    assert {claim.scope for claim in guess.claims} == {"attn_fwd", "ProfilerStep"}
-    assert {claim.key: claim.expected for claim in guess.claims if claim.scope == "attn_fwd"} == {
+    assert {claim.scope for claim in guess.claims} == {"attn_fwd"}  # the steps own the same
+    assert {claim.key: claim.expected for claim in guess.claims} == {
         "kernels": 5,
         "copies": 1,
         "copy_kernels": 0,
@@ -68,7 +70,35 @@ def test_what_is_claimed_of_the_naive_trace(h200):
     }
     assert {claim.who for claim in guess.claims} == {"baseline"}
     assert guess.context == {"device": "NVIDIA H200", "compute_capability": "9.0"}
-    assert guess.known == ("hidden-copy in attn_fwd",)
+    assert guess.known == ("hidden-copy in attn_fwd: aten::masked_fill x1",)
+
+
+def test_steps_are_claimed_only_where_they_own_more_than_an_annotation(h200):
+    document = json.loads(gzip.decompress((h200 / "seeds/naive.json.gz").read_bytes()))
+    wholly = api.guess_from(read_bytes(json.dumps(document).encode(), "as recorded"))
+    assert {claim.scope for claim in wholly.claims} == {"attn_fwd"}
+    spans = [e for e in document["traceEvents"] if e["name"] == "attn_fwd" and e["cat"] == "user_annotation"]
+    spans[1]["dur"] /= 2  # what comes after is now the step's alone, in one call of three
+    partly = api.guess_from(read_bytes(json.dumps(document).encode(), "changed"))
+    assert {claim.scope for claim in partly.claims} == {"attn_fwd", "ProfilerStep"}
+
+
+def test_a_trace_of_thousands_of_steps_makes_a_baseline_quickly():
+    def call(number):
+        at = {"ph": "X", "pid": 1, "tid": 1, "args": {}}
+        start = number * 100
+        return [
+            {**at, "cat": "user_annotation", "name": f"ProfilerStep#{number}", "ts": start, "dur": 90},
+            {**at, "cat": "user_annotation", "name": "fwd", "ts": start + 10, "dur": 70},
+            {**at, "cat": "cpu_op", "name": "aten::mm", "ts": start + 20, "dur": 50},
+        ]
+
+    events = [event for number in range(5_000) for event in call(number)]
+    facts = api.look(read_bytes(json.dumps({"traceEvents": events}).encode(), "constructed")).facts
+    began = time.process_time()
+    guess = baseline(facts)
+    assert time.process_time() - began < 0.5
+    assert {claim.scope for claim in guess.claims} == {"fwd"}
 
 
 CHANGED = [

@@ -48,7 +48,7 @@ MISTAKES = [
     (
         '[[guess]]\nscope = "s"\ncopies = 1\ncopies.dtod = 1\n',
         "h.toml is not TOML",
-        '"copies.dtod" = 1 in quotes',
+        'beside copies write "copies.dtod" = 1, with the key in quotes',
     ),
     ("", "no guess in it", "write a [[guess]] table"),
     ("[guess]\nkernels = 5\n", "not a list of tables", "two brackets"),

@@ -232,9 +232,9 @@ def test_a_star_is_every_annotation(looks):
 @pytest.mark.parametrize(
     ("trace", "scope", "reason"),
     [
-        ("seeds/naive", "attn_fw", "near it: attn_fwd"),
-        ("seeds/naive", "aten::mask_fill", "near it: aten::masked_fill"),
-        ("seeds/naive", "decoder", "near it: attn_fwd"),
+        ("seeds/naive", "attn_fw", ": did you mean attn_fwd?"),
+        ("seeds/naive", "aten::mask_fill", ": did you mean aten::masked_fill"),
+        ("seeds/naive", "decoder", "; it has attn_fwd"),
     ],
 )
 def test_an_unknown_scope_cannot_be_told_and_near_ones_are_named(looks, trace, scope, reason):
@@ -257,3 +257,41 @@ def test_no_guess_is_no_verdict(looks):
 
 def test_the_map_of_causes_knows_only_keys_of_the_vocabulary():
     assert {*MORE, *OTHER, *LESS} <= set(KEYS)
+
+
+def test_names_like_those_of_modules_need_stacks(looks):
+    for written in ("Linear_4", "Block_1/Linear_4", "layers.0/attn"):
+        (unknown,) = judged(looks("seeds/naive"), written, {"kernels": 5}).cannot_tell
+        assert "modules were not recorded" in unknown.reason
+        assert unknown.record_with == "with_stack=True"
+    (unknown,) = judged(looks("models/llama_sdpa_train_stack"), "Zzz_4", {"kernels": 5}).cannot_tell
+    assert "modules" not in unknown.reason
+
+
+def test_a_slip_of_the_pen_is_not_answered_with_how_to_record_it(looks):
+    (unknown,) = judged(looks("seeds/naive"), "atn_fwd", {"kernels": 5}).cannot_tell
+    assert (unknown.reason, unknown.record_with) == (
+        "the trace has no scope 'atn_fwd': did you mean attn_fwd?",
+        "",
+    )
+
+
+@pytest.mark.parametrize("key", [key for key in KEYS if not KEYS[key].measured])
+def test_what_no_fact_measures_is_said_to_be_so(looks, key):
+    value = "memory" if KEYS[key].unit == "text" else "> 5"
+    for scope, reason in (("attn_fwd", "does not measure it"), ("nowhere", "no scope")):
+        (unknown,) = judged(looks("seeds/shapes_naive"), scope, {key: value}).cannot_tell
+        assert reason in unknown.reason
+        assert "record_shapes" not in unknown.record_with
+
+
+def test_measured_keys_are_those_that_facts_have(looks):
+    names = ("seeds/naive", "situations/gpt_recompiles", "situations/decode_cuda_graph", "ops/fwdbwd_math")
+    seen = {key for name in names for scope in looks(name).facts.scopes for key in scope.facts}
+    assert not seen & {key for key in KEYS if not KEYS[key].measured}
+    assert {key for key in KEYS if KEYS[key].measured} - seen <= {"allocated_bytes", "copies.ptop"}
+
+
+def test_what_leads_is_not_explained_by_just_any_finding(looks):
+    (found,) = judged(looks("seeds/naive"), "attn_fwd", {"dominant": ["aten::nothing"]}).surprises
+    assert found.explained_by == ()

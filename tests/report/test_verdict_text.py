@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from tracehunch.guess import Claim, Guess
 from tracehunch.judge import examine
-from tracehunch.report import terminal
+from tracehunch.report import markdown, terminal
 from tracehunch.report.verdict_text import expected_text, tally, value_text
 from tracehunch.trace import read
 from tracehunch.verdict import Look, Verdict
@@ -79,3 +80,43 @@ def test_what_was_expected_in_words(relation: str, expected: object, unit: str, 
 )
 def test_values_in_their_unit(value: object, unit: str, text: str) -> None:
     assert value_text(value, unit) == text
+
+
+def many_held() -> Look:
+    keys = ("kernels", "copies", "memsets", "gpu_activities", "launches", "copies.dtod", "copies.htod")
+    facts = examine(read(NAIVE)).facts
+    scopes = [facts.scope(name) for name in ("attn_fwd", "whole")]
+    claims = [
+        claim(key, "==", scope.value(key), scope=scope.scope.name)
+        for scope in scopes
+        if scope is not None
+        for key in keys
+        if scope.value(key) is not None
+    ]
+    return examine(read(NAIVE), [Guess(tuple(claims))])
+
+
+def test_held_claims_are_all_listed_in_markdown_and_the_terminal_says_where() -> None:
+    look = many_held()
+    n = len(look.verdict.held)
+    assert n > 9
+    text = terminal.render(look)
+    assert text.count("  held  ") == 9
+    assert f"{n - 8} more; --format markdown or json lists all" in text
+    assert markdown.render(look).count("- held: ") == n
+
+
+def test_markdown_names_the_verb(judged: Look) -> None:
+    assert markdown.render(judged, source="t.json").startswith("## tracehunch check <code>t.json</code>")
+    assert markdown.render(examine(read(NAIVE))).startswith("## tracehunch look ")
+
+
+def test_the_order_of_findings_is_said_as_it_is() -> None:
+    two = examine(read(NAIVE.with_name("sdpa_math.json.gz")))
+    text = terminal.render(two)
+    severities = re.findall(r"^  (warning|note)  ", text.split("\nFindings")[1], re.MULTILINE)
+    assert severities == sorted(severities, reverse=True)
+    assert "warnings first, then by time at stake" in text
+    assert (
+        "by time at stake" not in terminal.render(examine(read(NAIVE))).split("\nFindings")[1].splitlines()[0]
+    )

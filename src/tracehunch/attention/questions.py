@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from tracehunch.attention.outcome import Device, Outcome, time_key
 from tracehunch.errors import GuessError
 from tracehunch.guess import Claim, Guess, Relation
 from tracehunch.guess.claims import claims_from_mapping
+from tracehunch.guess.words import CHOICES, fact_word
 from tracehunch.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -43,9 +46,13 @@ def claim(question: Question, answer: str, variant: Variant) -> Claim:
     """
     if question.previous_us is not None:
         return _comparison(question.key, question.previous_us, answer, variant.label)
-    value: object = answer.strip().lower() if question.key == "sdpa.backend" else answer.strip()
+    value: object = answer.strip()
+    if re.fullmatch(r"-\s*\d.*", answer.strip()):
+        raise GuessError(f"{answer.strip()!r} is less than nothing", "", "write a number like 5")
+    if question.key == "sdpa.backend":
+        value = _backend(answer)
     if question.key == "dominant":
-        value = [part.strip() for part in answer.split(",")]
+        value = [_op(part.strip()) for part in answer.split(",")]
     return claims_from_mapping(variant.label, {question.key: value})[0]
 
 
@@ -80,6 +87,55 @@ _CPU = (
 )
 
 _WORDS: dict[str, Relation] = {"faster": "<", "slower": ">", "same": "~"}
+
+
+_MEANT: dict[str, str] = {
+    "sdpa": "scaled_dot_product_attention", "attention": "scaled_dot_product_attention",
+    "flash": "_scaled_dot_product_flash_attention", "gemm": "matmul", "mask": "masked_fill", "scale": "mul",
+    "exp": "softmax", "memcpy": "copy_",
+}  # fmt: skip
+"""What people call it -> the op."""
+
+_OPS = (
+    "matmul", "bmm", "mm", "baddbmm", "mul", "div", "masked_fill", "softmax", "safe_softmax", "where", "copy",
+    "clone", "contiguous", "to_copy", "fill", "zero", "ones", "tril", "triu", "add", "sub", "eq", "all",
+    "any", "logical_not", "zeros_like", "transpose", "expand", "repeat_interleave", "index_select", "dropout",
+    "scaled_dot_product_attention", "scaled_dot_product_attention_math", "scaled_dot_product_flash_attention",
+    "scaled_dot_product_flash_attention_for_cpu", "scaled_dot_product_efficient_attention",
+    "scaled_dot_product_cudnn_attention", "scaled_dot_product_fused_attention_overrideable",
+    "flash_attention_forward", "efficient_attention_forward", "cudnn_attention_forward",
+)  # fmt: skip
+"""Ops that attention may consist of, as people say them (``plain``)."""
+
+
+def _backend(answer: str) -> str | list[str]:
+    """Read one or several backends.
+
+    Raises:
+        GuessError: there is no such backend.
+
+    """
+    words = [fact_word("sdpa.backend", part.strip().lower()) for part in answer.split(",")]
+    known = CHOICES["sdpa.backend"]
+    for word in words:
+        if word not in known:
+            raise GuessError(f"there is no SDPA backend {word!r}", "", f"there are {', '.join(known)}")
+    return words[0] if len(words) == 1 else words
+
+
+def _op(written: str) -> str:
+    """Take an op's name; one with its namespace (``aten::...``) as it stands.
+
+    Raises:
+        GuessError: attention has no such op.
+
+    """
+    plain = written.strip("_").lower()
+    if "::" in written or plain in _OPS:
+        return written
+    near = [_MEANT[plain]] if plain in _MEANT else get_close_matches(plain, _OPS, n=1)
+    todo = f"did you mean {near[0]}?" if near else "such as matmul, mul, masked_fill or softmax"
+    raise GuessError(f"{written!r} is no op of attention", "", todo)
 
 
 def _comparison(key: str, previous_us: float, answer: str, label: str) -> Claim:

@@ -4,10 +4,11 @@ from typing import Final, NamedTuple
 
 
 class Remedy(NamedTuple):
-    """Why an op copies (a clause after its name) and what to do about it."""
+    """Why an op copies (a clause after its name) and what to do about it; ``sure``: both are known."""
 
     cause: str
     fix: str
+    sure: bool = True
 
 
 _COPYING: Final = """
@@ -37,16 +38,24 @@ _LAYOUT: Final = Remedy(
     "consumer that takes strided input; for repeated key and value heads pass enable_gqa=True to "
     "scaled_dot_product_attention instead of expanding them.",
 )
+_LINEAR: Final = Remedy(
+    "copies its input, whose leading dimensions (transposed, as batch and sequence) do not merge into the "
+    "rows of one matrix",
+    "Apply the layer before the transpose: it works on the last dimension, so the order does not matter. "
+    "torch.nn.MultiheadAttention(batch_first=True) transposes its inputs itself; projections of your own "
+    "around scaled_dot_product_attention do not need to.",
+)
 _SOFTMAX: Final = Remedy(
     "casts its whole input first, because dtype= (or torch.autocast) asks for another type than it has",
     "Drop dtype= (softmax of 16-bit input already accumulates in float32): torch.softmax(x, dim=-1); or let "
     "scaled_dot_product_attention do the whole of attention.",
 )
 _OPERAND: Final = Remedy(
-    "copies an operand whose strides (expanded over the batch, or transposed in the wrong dimensions) the "
-    "matrix kernel cannot read",
-    "Give it contiguous operands, or fold the broadcast batch dimension into the rows: (x.flatten(0, 1) @ "
-    "w) instead of an expanded w; for attention use scaled_dot_product_attention with enable_gqa=True.",
+    "copies an operand whose strides (expanded over the batch, heads transposed forward, or transposed in "
+    "the wrong dimensions) the matrix kernel cannot read",
+    "Make its operands contiguous where they arise, or fold the broadcast batch dimension into the rows: "
+    "(x.flatten(0, 1) @ w) instead of an expanded w; for attention use scaled_dot_product_attention with "
+    "enable_gqa=True.",
 )
 _CAST: Final = Remedy(
     "casts an input to the type that it works in or that dtype= asks for (torch.autocast, too, runs some ops "
@@ -54,14 +63,23 @@ _CAST: Final = Remedy(
     "Pass the tensor in the type that the op should work in, or cast it once where it is made.",
 )
 _OTHER: Final = Remedy(
-    "makes a copy of its own before or after it works",
-    "Look at the ops inside it for what is copied: usually an input of another layout than the op works in; "
+    "makes a copy of its own before or after it works, as some ops always do",
+    "Look at the ops inside it for what is copied: if it is an input of another layout than the op works in, "
     "pass it as the op wants it.",
+    sure=False,
+)
+_ADDEND: Final = Remedy(
+    "copies its addend (the bias) into the output before the product is added to it",
+    "Where the addend is not needed afterwards, addend.addmm_(a, b) adds the product into it; a "
+    "one-dimensional bias can go through torch.nn.functional.linear, which most libraries add inside the "
+    "matrix kernel.",
 )
 _BIAS: Final = Remedy(
-    "copies its bias (the addend) into the output before the product is added to it",
-    "Pass a one-dimensional bias through torch.nn.functional.linear, which most libraries add inside the "
-    "matrix kernel; where even that copies, the cost is the library's.",
+    "copies the bias into the output before the product is added to it, as the library has no kernel that "
+    "adds it for these inputs",
+    "The cost is the library's: aligned sizes (multiples of 8) and contiguous inputs let more kernels add "
+    "the bias themselves; bias=False does without, where the model can.",
+    sure=False,
 )
 _DDP: Final = Remedy(
     "copies each gradient back out of DDP's communication bucket",
@@ -83,7 +101,7 @@ _INSIDE: Final = {
     "aten::matmul": _OPERAND,
     "aten::bmm": _OPERAND,
     "aten::mm": _OPERAND,
-    "aten::linear": _OPERAND,
+    "aten::linear": _LINEAR,
     "aten::einsum": _OPERAND,
     "aten::scaled_dot_product_attention": _SDPA,
     "torch.distributed.ddp.reducer::copy_bucket_to_grad": _DDP,
@@ -113,9 +131,12 @@ MULTIPLYING: Final = frozenset(
 )
 """Ops that never cast by themselves: a cast inside them is one of ``torch.autocast``."""
 
-_ADDING: Final = frozenset(
-    {"aten::addmm", "aten::addmm_", "aten::baddbmm", "aten::baddbmm_", "aten::addbmm", "aten::addmv"}
-)
+ADDING: Final = frozenset(
+    f"aten::{name}{form}" for name in ("addmm", "baddbmm", "addbmm", "addmv", "addr") for form in ("", "_")
+) | {"aten::_addmm_activation"}
+"""Ops that add a product to an addend, which the result begins as a copy of."""
+
+COPY_OP: Final = "aten::copy_"
 
 
 def is_on_request(op: str) -> bool:
@@ -129,13 +150,19 @@ def remedy(op: str, path: list[str], inside: list[str]) -> Remedy:
     ``path`` are the ops from just inside it to the one that launched the copy, ``inside`` all ops directly in
     it.
     """
-    if (path[-1] if path else op) in _ADDING:
-        return _BIAS
+    if _copies_addend(op, path):
+        return _ADDEND if op in ADDING else _BIAS
     if f"{op}_" in inside:
         return _in_place(op)
     if op in _INSIDE:
         return _INSIDE[op]
     return _CAST if path and path[0] in CASTS else _OTHER
+
+
+def _copies_addend(op: str, path: list[str]) -> bool:
+    """Tell whether a copy is that of an addend into the result (arguments as for ``remedy``)."""
+    working = [name for name in (op, *path) if name != COPY_OP]
+    return bool(working) and working[-1] in ADDING
 
 
 def _in_place(op: str) -> Remedy:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from tracehunch.facts.model import Facts, ScopeFacts
 from tracehunch.trace.model import UNKNOWN_NS, Int32, Int64, Trace
-from tracehunch.tree import NONE, Ownership
+from tracehunch.tree import NONE, Ownership, Tree
 from tracehunch.tree.ownership import Spans
 
 _FROM_GENERAL: Final = (
@@ -65,13 +65,49 @@ def durations_us(trace: Trace, rows: Any) -> NDArray[np.float64]:
     return np.where(lengths == UNKNOWN_NS, 0, lengths) / 1e3
 
 
-def busy_us(scope: ScopeFacts) -> float:
-    """Return the GPU time of a call of a scope, in a CPU trace its time inside ops; 0 if neither is known."""
-    for key in ("gpu_time", "cpu_time"):
-        value = scope.value(key)
-        if isinstance(value, int | float) and value > 0:
-            return float(value)
-    return 0.0
+def total_us(facts: Facts, scope: ScopeFacts) -> float:
+    """Sum what all calls of a scope own: GPU activities, in a trace without any the time inside ops.
+
+    Each op counts with the time that is its own, so that no part of the sum exceeds it.
+    """
+    tree, calls = facts.tree, scope.scope
+    mine = slice(calls.first_call, calls.first_call + len(calls.calls))
+    rows = tree.trace.gpu.row
+    layout, lengths = (
+        (tree.ownership.gpu, np.rint(durations_us(tree.trace, rows) * 1e3))
+        if len(rows)
+        else (tree.ownership.ops, _own_ns(tree))
+    )
+    return float(layout.sums(lengths.astype(np.int64))[0][mine].sum()) / 1e3
+
+
+def by_call_us(facts: Facts, scope: ScopeFacts, rows: Any) -> NDArray[np.float64]:
+    """Sum the durations of rows in each call of their scope: by when they, or their launches, start."""
+    tree = facts.tree
+    calls = scope.scope.calls
+    spans = np.array([(call.start_ns, call.end_ns) for call in calls], dtype=np.int64).reshape(-1, 2)
+    order = np.argsort(spans[:, 0], kind="stable")
+    chosen = np.asarray(rows, dtype=np.int64)
+    host = np.where(tree.launch[chosen] == NONE, chosen, tree.launch[chosen])
+    at = np.searchsorted(spans[order, 0], tree.trace.start_ns[host], side="right") - 1
+    lengths = durations_us(tree.trace, chosen)
+    sums = np.bincount(np.maximum(at, 0), weights=lengths, minlength=len(calls)).astype(np.float64)
+    found = np.zeros(len(calls))
+    found[order] = sums
+    return found
+
+
+def _own_ns(tree: Tree) -> NDArray[np.float64]:
+    """For each op its duration less that of the ops directly inside it."""
+    trace, ops = tree.trace, tree.ops
+    lengths = np.zeros(len(trace))
+    lengths[ops] = durations_us(trace, ops) * 1e3
+    own = lengths.copy()
+    inside = ops[tree.parent[ops] != NONE]
+    above = tree.op[tree.parent[inside]]
+    np.subtract.at(own, above[above != NONE], lengths[inside[above != NONE]])
+    found: NDArray[np.float64] = np.maximum(np.rint(own[ops]), 0)
+    return found
 
 
 def _specific_last(facts: Facts) -> tuple[Ownership, Int64]:

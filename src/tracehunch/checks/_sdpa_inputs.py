@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from tracehunch.trace.model import Trace
+from tracehunch.trace.model import Int64, Trace
 
 HALF: Final = {"c10::BFloat16": "bfloat16", "c10::Half": "float16", "BFloat16": "bfloat16", "Half": "float16"}
 _BYTES: Final = {"double": 8, "float": 4}
@@ -24,6 +24,8 @@ class SdpaInputs:
     mask: tuple[int, ...]  # empty: none was passed
     causal: bool | None  # None where not recorded
     gqa: bool | None
+    dropout: bool = False
+    on_gpu: bool = True
 
     @property
     def half(self) -> bool:
@@ -56,7 +58,7 @@ class SdpaInputs:
         return self.element_bytes * (_product(self.q) + _product(self.k) + _product(self.v) + result)
 
 
-def sdpa_inputs(trace: Trace, row: int) -> SdpaInputs | None:
+def sdpa_inputs(trace: Trace, row: int, *, on_gpu: bool = True) -> SdpaInputs | None:
     """Read the inputs of an SDPA op; None where shapes were not recorded or make no sense."""
     args = trace.args_of(row)
     dims, types = args.get("Input Dims"), args.get("Input type")
@@ -76,7 +78,21 @@ def sdpa_inputs(trace: Trace, row: int) -> SdpaInputs | None:
         mask=shapes[3] if len(shapes) > 3 else (),  # noqa: PLR2004  # the fourth input is the mask
         causal=_flag(stated, 5),
         gqa=_flag(stated, -1),
+        dropout=_positive(stated, 4),
+        on_gpu=on_gpu,
     )
+
+
+def largest_inputs(trace: Trace, rows: Int64, *, on_gpu: bool) -> SdpaInputs | None:
+    """Read the inputs of the call with the largest products, which costs most; None if none are recorded."""
+    found = [sdpa_inputs(trace, int(row), on_gpu=on_gpu) for row in rows[:64]]
+    known = [inputs for inputs in found if inputs is not None]
+    return max(known, key=lambda inputs: inputs.flops, default=None)
+
+
+def is_for_dropout(inputs: SdpaInputs | None) -> bool:
+    """Tell whether nothing but dropout on a CPU keeps fused kernels away: the model wants it in training."""
+    return inputs is not None and obstacles(inputs) == [CPU_DROPOUT]
 
 
 def obstacles(inputs: SdpaInputs) -> list[str]:
@@ -87,7 +103,7 @@ def obstacles(inputs: SdpaInputs) -> list[str]:
             f"the query has {len(inputs.q)} dimensions; fused kernels take 4 (batch, heads, length, head "
             "dimension)"
         )
-    if inputs.types[0] == "double":
+    if inputs.types[0] == "double" and inputs.on_gpu:
         found.append("float64 has no fused kernel")
     if len(set(inputs.types)) > 1:
         found.append("query, key and value differ in type")
@@ -96,7 +112,24 @@ def obstacles(inputs: SdpaInputs) -> list[str]:
         for shape, stride in zip(_shapes(inputs), inputs.strides, strict=False)
     ):
         found.append("the last dimension of an input is not contiguous")
-    return found + _head_obstacles(inputs)
+    return found + (_head_obstacles(inputs) if inputs.on_gpu else _cpu_obstacles(inputs))
+
+
+CPU_DROPOUT: Final = "the fused kernel for CPUs has no dropout (dropout_p is above 0)"
+
+
+def _cpu_obstacles(inputs: SdpaInputs) -> list[str]:
+    """Say what keeps PyTorch's one fused kernel for CPUs away (tried with torch 2.13)."""
+    found = [CPU_DROPOUT] if inputs.dropout else []
+    if any(len(shape) != _DIMENSIONS for shape in _shapes(inputs)):
+        return found
+    if inputs.v[3] != inputs.q[3]:
+        found.append(f"the value has a head dimension of {inputs.v[3]}, the query one of {inputs.q[3]}")
+    if inputs.k[0] != inputs.q[0]:
+        found.append(f"a batch of {inputs.q[0]} queries meets one of {inputs.k[0]} keys")
+    if len(inputs.mask) not in (0, 2, _DIMENSIONS):
+        found.append(f"the mask has {len(inputs.mask)} dimensions; the kernel takes 2 or 4")
+    return found
 
 
 def _head_obstacles(inputs: SdpaInputs) -> list[str]:
@@ -136,6 +169,16 @@ def _flag(stated: Any, position: int) -> bool | None:
     if not isinstance(stated, list) or len(stated) < 8:  # noqa: PLR2004  # 8 inputs since 2.5, with enable_gqa as the last
         return None
     return {"True": True, "False": False}.get(str(stated[position]))
+
+
+def _positive(stated: Any, position: int) -> bool:
+    """Tell whether an input was recorded as a number above 0."""
+    if not isinstance(stated, list) or len(stated) <= position:
+        return False
+    try:
+        return float(str(stated[position])) > 0
+    except ValueError:
+        return False
 
 
 def _product(numbers: Sequence[int]) -> int:

@@ -1,14 +1,39 @@
 """Whether something takes enough of a trace's time to be worth a warning, or a word."""
 
-from typing import Final
+from typing import Any, Final
 
-from tracehunch.checks._activities import uses
-from tracehunch.checks._scopes import busy_us
+import numpy as np
+
+from tracehunch.checks._activities import on_gpu, uses
+from tracehunch.checks._scopes import by_call_us, total_us
 from tracehunch.facts.model import Facts, ScopeFacts
+from tracehunch.verdict import Severity
 
 _WARNING: Final = 0.01
 _WORD: Final = 0.001
 """Parts of the work in the whole trace: a large part of a small scope is still a small matter."""
+_CPU_WARNING: Final = 0.1
+_CPU_CALLS: Final = 3
+"""What a warning needs on a CPU, where other processes stretch any op: this part of the scope's time in the
+middle one of at least so many calls, so that neither one bad call nor a little noise makes or hides it."""
+_SPREAD: Final = 0.1
+
+
+def severity(facts: Facts, scope: ScopeFacts, rows: Any, saved_us: float | None = None) -> Severity:
+    """Say how bad it is that ``rows`` run in a scope; ``saved_us`` a call, where not all of their time goes.
+
+    Rows are GPU activities or, in a trace of a CPU, ops.
+    """
+    times = by_call_us(facts, scope, rows)
+    mean = float(times.mean())
+    saved = mean if saved_us is None else saved_us
+    if not is_material(facts, scope, saved):
+        return "note"
+    if on_gpu(facts):
+        return "warning"
+    spans = np.array([call.end_ns - call.start_ns for call in scope.scope.calls]) / 1e3
+    part = np.median(times / np.maximum(spans, 1e-3)) * (saved / mean if mean else 0.0)
+    return "warning" if times.size >= _CPU_CALLS and part >= _CPU_WARNING else "note"
 
 
 def is_material(facts: Facts, scope: ScopeFacts, per_call_us: float) -> bool:
@@ -21,9 +46,15 @@ def is_noticeable(facts: Facts, scope: ScopeFacts, per_call_us: float) -> bool:
     return _share(facts, scope, per_call_us) >= _WORD
 
 
+def on_average(times_us: Any) -> str:
+    """`` on average`` where the calls that a mean was taken of differ so that it matters; else nothing."""
+    mean = float(np.mean(times_us))
+    return " on average" if np.ptp(times_us) > _SPREAD * mean else ""
+
+
 def _share(facts: Facts, scope: ScopeFacts, per_call_us: float) -> float:
     """All calls together, as part of what the trace keeps busy without its collectives, which mostly wait."""
-    whole = next((busy_us(other) for other in facts.scopes if other.scope.kind == "whole"), 0.0)
+    whole = next((total_us(facts, other) for other in facts.scopes if other.scope.kind == "whole"), 0.0)
     waiting = sum(use.total_us for use in uses(facts) if use.identity.algorithm == "collective")
     total = per_call_us * len(scope.scope.calls)
     return total / (whole - waiting) if whole > waiting else float(total > 0)

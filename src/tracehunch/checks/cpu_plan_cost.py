@@ -133,6 +133,8 @@ def _finding(facts: Facts, scope: ScopeFacts, builds: _Builds) -> Finding:
         "with sdpa_kernel(SDPBackend.FLASH_ATTENTION): ... (for the whole process, in the environment: "
         "TORCH_CUDNN_SDPA_DEPRIORITIZED=1).",
         evidence=tree.trace.events(builds.rows),
+        subject=name,
+        per_call=round(builds.rows.size / len(scope.scope.calls), 1),
     )
 
 

@@ -22,20 +22,35 @@ in the dtype the op works in, or a fused op in place of the chain.
 ## When it is fine
 When the original is still needed: an in-place op would destroy it. When the copy makes what follows faster
 by more than it costs, as a layout change before many reads can. Layout changes inside convolutions are not
-counted here, and copies inside the math fallback of attention belong to `sdpa-math-fallback`.
+counted here, and copies inside the math fallback of attention belong to `sdpa-math-fallback`. On a CPU
+`addmm`, and with it every linear layer, begins its result as a copy of the bias: that is how it adds one,
+nothing in the program avoids it, and it is not counted.
+
+A copy is a warning from 1 % of the trace's GPU time. On a CPU, where other processes stretch any op, it is
+one only if it takes a tenth of its scope's time in the middle one of at least three calls, and a change of
+layout (`reshape`, the input of a linear layer) never is: all attention between heads and tokens has it.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tracehunch.checks._activities import launched, leaf_ops, on_cpu_alone, on_gpu
 from tracehunch.checks._ancestry import called_op, child_under, children, enclosing, path_inside
-from tracehunch.checks._copy_fixes import CASTS, MULTIPLYING, ON_REQUEST, is_on_request, remedy
-from tracehunch.checks._scopes import Placement, busy_us, place, place_ops
+from tracehunch.checks._copy_fixes import (
+    ADDING,
+    CASTS,
+    COPY_OP,
+    MULTIPLYING,
+    ON_REQUEST,
+    is_on_request,
+    remedy,
+)
+from tracehunch.checks._scopes import Placement, by_call_us, durations_us, place, place_ops, total_us
 from tracehunch.checks._sdpa_math import MATH_OP
-from tracehunch.checks._weight import is_material, is_noticeable
+from tracehunch.checks._weight import is_material, is_noticeable, on_average, severity
 from tracehunch.checks._words import at_source
 from tracehunch.facts.model import Facts, KernelUse, ScopeFacts
 from tracehunch.kernels import is_copy_kernel
@@ -46,8 +61,9 @@ from tracehunch.units import plural, share, time_us
 from tracehunch.verdict import CannotTell, Finding
 
 ID: Final = "hidden-copy"
-_CPU_COPIES: Final = frozenset({"aten::copy_", "aten::cat"})
+_CPU_COPIES: Final = frozenset({COPY_OP, "aten::cat"})
 _TUNING: Final = ("CachingAutotuner", "(dynamo_timed)")  # the compiler's own trial runs
+_LAYOUT_OPS: Final = frozenset({"aten::linear", "aten::reshape", "aten::flatten", "aten::unflatten"})
 _READING: Final = "aten::_local_scalar_dense"  # to the host, though some drivers copy on the device first
 _HIDDEN, _ON_REQUEST, _AUTOGRAD, _AUTOCAST, _UNKNOWN = range(5)
 
@@ -71,10 +87,32 @@ def _copies(facts: Facts) -> Int64:
         rows = launched(facts, _is_copy)
     elif on_cpu_alone(facts):
         rows = leaf_ops(facts, _CPU_COPIES.__contains__)
+        rows = rows[~_no_fault_on_cpu(facts, rows)]
     else:
         return np.empty(0, dtype=np.int64)
     ours: Int64 = rows[enclosing(facts.tree, rows, _belongs_elsewhere) == NONE]
     return ours
+
+
+def _no_fault_on_cpu(facts: Facts, rows: Int64) -> NDArray[np.bool_]:
+    """Tell copies of an addend, with which a CPU's addmm begins its result, and casts of single numbers."""
+    tree = facts.tree
+    trace = tree.trace
+    around = np.where(tree.parent[rows] == NONE, NONE, tree.op[tree.parent[rows]])
+    name = trace.name[around]
+    addend = (around != NONE) & names_that(trace, ADDING.__contains__)[name]
+    cast = (around != NONE) & names_that(trace, CASTS.__contains__)[name]
+    of_number = [
+        bool(inside) and _is_number(facts, row) for row, inside in zip(rows.tolist(), cast, strict=True)
+    ]
+    found: NDArray[np.bool_] = addend | np.array(of_number, dtype=bool)
+    return found
+
+
+def _is_number(facts: Facts, row: int) -> bool:
+    """Tell whether an op was recorded to write a single number, as those in ``x * 0.5`` are cast."""
+    dims = facts.tree.trace.args_of(row).get("Input Dims")
+    return isinstance(dims, list) and dims[:1] == [[]]
 
 
 def _belongs_elsewhere(name: str) -> bool:
@@ -110,20 +148,31 @@ def _hidden(facts: Facts, where: Placement, scope: ScopeFacts, rows: Int64) -> I
     if not is_noticeable(facts, scope, stake):
         return
     ops = called_op(tree, rows)
-    row, op = int(rows[0]), int(ops[0])
+    longest = int(np.argmax(durations_us(tree.trace, rows)))
+    row, op = int(rows[longest]), int(ops[longest])
     name = tree.trace.name_of(op)
     advice = remedy(name, path_inside(tree, row, op), children(tree, op))
     yield Finding(
         id=ID,
         scope=scope.scope.name,
-        severity="warning" if is_material(facts, scope, stake) else "note",
-        confidence="high",
+        severity=severity(facts, scope, rows) if advice.sure and not _small(facts, name) else "note",
+        confidence="high" if advice.sure else "medium",
         time_at_stake_us=stake,
-        summary=f"{name} hides {_amount(scope, rows, stake)}{at_source(tree, row)}",
+        summary=f"{name} hides {_amount(facts, scope, rows)}{at_source(tree, row)}",
         cause=f"{name} {advice.cause}. At stake is the time of the copies.",
         fix=advice.fix,
         evidence=tree.trace.events(np.concatenate([rows, np.unique(ops)])),
+        subject=name,
+        per_call=_per_call(scope, rows),
     )
+
+
+def _small(facts: Facts, name: str) -> bool:
+    """Tell whether a copy is one that any transformer has, on a CPU, where it is little beside the rest.
+
+    The change of layout between heads and tokens: PyTorch's own attention module makes it as well.
+    """
+    return name in _LAYOUT_OPS and not on_gpu(facts)
 
 
 def _asked_for(facts: Facts, where: Placement, scope: ScopeFacts, rows: Int64) -> Iterator[Finding]:
@@ -141,11 +190,13 @@ def _asked_for(facts: Facts, where: Placement, scope: ScopeFacts, rows: Int64) -
         confidence="high",
         time_at_stake_us=stake,
         summary=f"{name}, called by the program, makes "
-        f"{_amount(scope, rows, stake)}{at_source(tree, int(rows[0]))}",
+        f"{_amount(facts, scope, rows)}{at_source(tree, int(rows[0]))}",
         cause="The program asks for these copies by name. At stake is their time, if they can be done "
         "without.",
         fix=f"If they can: {ON_REQUEST.get(name, 'produce the data where and as it is needed')}.",
         evidence=tree.trace.events(np.concatenate([rows, ops])),
+        subject=name,
+        per_call=_per_call(scope, rows),
     )
 
 
@@ -164,12 +215,14 @@ def _of_autograd(facts: Facts, where: Placement, scope: ScopeFacts, rows: Int64)
         severity="note",
         confidence="high",
         time_at_stake_us=stake,
-        summary=f"autograd makes {_amount(scope, rows, stake)}, most in {', '.join(heaviest[:3])}",
+        summary=f"autograd makes {_amount(facts, scope, rows)}, most in {', '.join(heaviest[:3])}",
         cause="The backward of casts, reshapes, slices and of attention lays out or casts gradients. At "
         "stake is the time of the copies.",
         fix="They go with the forward ops that cause them: fewer casts and reshapes of non-contiguous "
         "tensors in the forward, gradients of the layout the backward op reads.",
         evidence=tree.trace.events(rows),
+        subject="autograd",
+        per_call=_per_call(scope, rows),
     )
 
 
@@ -186,13 +239,15 @@ def _of_autocast(facts: Facts, where: Placement, scope: ScopeFacts, rows: Int64)
         severity="note",
         confidence="medium",
         time_at_stake_us=stake,
-        summary=f"torch.autocast casts the inputs of {name}: {_amount(scope, rows, stake)}"
+        summary=f"torch.autocast casts the inputs of {name}: {_amount(facts, scope, rows)}"
         f"{at_source(tree, int(rows[0]))}",
         cause=f"{name} has no cast of its own, so those inside it are autocast's, of weights and activations "
         "in float32. At stake is the time of the copies.",
         fix="Keep the whole forward inside one torch.autocast block, which casts each weight once; in "
         "inference cast the model instead: model.to(torch.bfloat16).",
         evidence=tree.trace.events(rows),
+        subject=f"autocast in {name}",
+        per_call=_per_call(scope, rows),
     )
 
 
@@ -202,7 +257,7 @@ def _of_nobody(facts: Facts, where: Placement, scope: ScopeFacts, rows: Int64) -
     if not is_material(facts, scope, stake):
         return
     replayed = (facts.tree.api[facts.tree.launch[rows]] == Api.GRAPH).any()
-    reason = f"{_amount(scope, rows, stake)} launched outside any op: what made them is not in the trace"
+    reason = f"{_amount(facts, scope, rows)} launched outside any op: what made them is not in the trace"
     yield CannotTell(ID, scope.scope.name, reason, "a run without the CUDA graph" if replayed else "")
 
 
@@ -217,9 +272,17 @@ _OUTCOMES: Final[
 }
 
 
-def _amount(scope: ScopeFacts, rows: Int64, stake: float) -> str:
+def _amount(facts: Facts, scope: ScopeFacts, rows: Int64) -> str:
     """Write ``1 copy a call, 127.6 us (12% of the scope's GPU time)``."""
-    number = len(rows) / len(scope.scope.calls)
-    what = "CPU" if scope.value("gpu_time") is None else "GPU"
-    of_all = f" ({share(stake, busy_us(scope))} of the scope's {what} time)" if busy_us(scope) else ""
-    return f"{plural(round(number, 1), 'copy', 'copies')} a call, {time_us(stake)}{of_all}"
+    times = by_call_us(facts, scope, rows)
+    what = "GPU" if on_gpu(facts) else "CPU"
+    of_all = share(float(times.sum()), total_us(facts, scope))
+    number = plural(_per_call(scope, rows), "copy", "copies")
+    return (
+        f"{number} a call, {time_us(float(times.mean()))}{on_average(times)} "
+        f"({of_all} of the scope's {what} time)"
+    )
+
+
+def _per_call(scope: ScopeFacts, rows: Int64) -> float:
+    return round(len(rows) / len(scope.scope.calls), 1)

@@ -27,9 +27,10 @@ While debugging with the backend pinned to math on purpose.
 from collections.abc import Iterable
 from typing import Final
 
-from tracehunch.checks._scopes import durations_us
-from tracehunch.checks._sdpa_math import math_calls
-from tracehunch.checks._weight import is_material
+from tracehunch.checks._scopes import by_call_us
+from tracehunch.checks._sdpa_inputs import is_for_dropout, largest_inputs
+from tracehunch.checks._sdpa_math import MATH_OP, math_calls
+from tracehunch.checks._weight import on_average, severity
 from tracehunch.checks._words import at_source
 from tracehunch.facts.model import Facts
 from tracehunch.tree.names import names_that
@@ -48,24 +49,28 @@ def check(facts: Facts) -> Iterable[Finding]:
     tree = facts.tree
     triangle = names_that(tree.trace, _TRIANGLES.__contains__)
     for math in math_calls(facts):
+        for_dropout = is_for_dropout(largest_inputs(tree.trace, math.calls, on_gpu=math.on_gpu))
         made = math.named(tree, _BUILDERS)
         if not triangle[tree.trace.name[made.parts]].any():
             continue  # a mask that was passed is converted, not rebuilt
         names = dict.fromkeys(tree.trace.name_of(int(part)).removeprefix("aten::") for part in made.parts)
-        stake = float(durations_us(tree.trace, made.rows).sum()) / len(math.scope.scope.calls)
+        times = by_call_us(facts, made.scope, made.rows)
+        stake = float(times.mean())
         each = plural(round(made.rows.size / made.calls.size, 1), "kernel" if made.on_gpu else "op")
         yield Finding(
             id=ID,
             scope=made.scope.scope.name,
-            severity="warning" if is_material(facts, made.scope, stake) else "note",
+            severity="note" if for_dropout else severity(facts, made.scope, made.rows),
             confidence="high",
             time_at_stake_us=stake,
             summary=f"the causal mask is rebuilt in every SDPA call: {each} ({join(list(names))}), "
-            f"{time_us(stake)} per call of the scope{at_source(tree, int(made.rows[0]))}",
+            f"{time_us(stake)} per call of the scope{on_average(times)}{at_source(tree, int(made.rows[0]))}",
             cause="The math fallback has no causal kernel, so is_causal=True builds a mask each time. At "
             "stake is the time of the activities that build it; adding it to the scores is not counted.",
             fix="Let a fused backend run, which needs no mask; or build the additive mask once and pass it: "
             "mask = torch.full((L, S), float('-inf'), device=q.device, dtype=q.dtype).triu(1); "
             "F.scaled_dot_product_attention(q, k, v, attn_mask=mask).",
             evidence=tree.trace.events(made.rows),
+            subject=MATH_OP,
+            per_call=round(made.rows.size / len(made.scope.scope.calls), 1),
         )

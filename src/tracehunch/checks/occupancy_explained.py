@@ -22,7 +22,8 @@ kernel's `occupancy` entry.
 
 ## How to fix
 Judge such kernels by the FLOP/s or bytes per second they reach, not by occupancy. Where the limit is the
-grid (too few blocks for all SMs), more batch or heads per launch help, or a kernel that splits the keys.
+grid (too few blocks for all SMs), more work per launch helps: for attention more batch or heads, or a kernel
+that splits the keys; for a matrix product more rows or columns, or a kernel that splits the inner dimension.
 
 ## When it is fine
 Always, for attention and matrix kernels near their usual numbers.
@@ -39,7 +40,7 @@ import numpy as np
 from tracehunch.checks._activities import gpu_positions, uses
 from tracehunch.checks._ancestry import enclosing
 from tracehunch.checks._matrix import is_matrix_kernel
-from tracehunch.checks._scopes import busy_us, durations_us, place
+from tracehunch.checks._scopes import durations_us, place, total_us
 from tracehunch.checks._sdpa_math import MATH_OP, SDPA_BACKEND
 from tracehunch.facts.model import Facts, KernelUse, ScopeFacts
 from tracehunch.hardware import MEASURABLE_SHARED_MEMORY, Occupancy, occupancy, sm_limits
@@ -67,13 +68,13 @@ def check(facts: Facts) -> Iterable[Finding | CannotTell]:
     for use in candidates:
         rows = np.asarray(use.rows, dtype=np.int64)
         for scope, chosen in where.by_scope(rows[facts.tree.link[rows] == Link.LINKED]):
-            time = where.per_call_us(scope, chosen)
+            time = float(durations_us(facts.tree.trace, chosen).sum())
             found.append((scope, use, chosen, time))
             if is_matrix_kernel(use):
                 leading[scope.scope.name] = max(time, leading.get(scope.scope.name, 0.0))
     for scope, use, rows, time in found:
-        matters = time >= _ATTENTION_SHARE * busy_us(scope)
-        leads = time >= max(_MATRIX_SHARE * busy_us(scope), leading.get(scope.scope.name, 0.0))
+        matters = time >= _ATTENTION_SHARE * total_us(facts, scope)
+        leads = time >= max(_MATRIX_SHARE * total_us(facts, scope), leading.get(scope.scope.name, 0.0))
         if matters if _is_attention(use) else leads:
             yield from _explained(facts, scope, use, rows)
 
@@ -127,10 +128,12 @@ def _explained(
         time_at_stake_us=0.0,
         summary=f"{_short(use.name)}: occupancy is {table_percent(launch.real.percent)} ({said}), limited by "
         f"{_limit(launch)}",
-        cause=f"{_artefact(launch)}{_resident(launch)} Attention and matrix kernels hold their tiles in "
+        cause=f"{_artefact(launch)}{_resident(launch)} {_kind(use)} hold their tiles in "
         f"registers and shared memory on purpose: about 12% is normal for them.{_transposes(facts, longest)}",
-        fix=_fix(launch),
+        fix=_fix(launch, use),
         evidence=trace.events(rows),
+        subject=_short(use.name),
+        per_call=round(len(rows) / len(scope.scope.calls), 1),
     )
 
 
@@ -225,13 +228,33 @@ def _limit(launch: _Launch) -> str:
     return join([words.get(name, f"the number of {name} that an SM can hold") for name in tightest])
 
 
-def _fix(launch: _Launch) -> str:
-    if launch.real.limited_by == "grid":
+_NEARLY_FULL: Final = 0.9
+_MORE_WORK: Final = {
+    "attention": "More batch or heads a launch, or a kernel that splits the keys, would.",
+    "gemm": "A product with more rows or columns (a larger batch), or a kernel that splits the inner "
+    "dimension (split-K), would.",
+    "conv": "A larger batch, or a kernel that splits the inner dimension, would.",
+}
+"""What gives a launch more blocks, by what its kernel does."""
+
+
+def _fix(launch: _Launch, use: KernelUse) -> str:
+    full = launch.real.percent >= _NEARLY_FULL * launch.real.theoretical_percent
+    if launch.real.limited_by == "grid" and not full:
         return (
-            "No kernel setting changes this: the launch has too few blocks to fill the GPU. More batch or "
-            "heads a launch, or a kernel that splits the keys, would."
+            "No kernel setting changes this: the launch has too few blocks to fill the GPU. "
+            f"{_MORE_WORK[_family(use)]}"
         )
     return "Nothing to fix. Judge the kernel by the FLOP/s it reaches, not by occupancy."
+
+
+def _kind(use: KernelUse) -> str:
+    kinds = {"attention": "Attention kernels", "gemm": "Matrix kernels", "conv": "Convolution kernels"}
+    return kinds[_family(use)]
+
+
+def _family(use: KernelUse) -> str:
+    return "attention" if _is_attention(use) else use.identity.algorithm
 
 
 def _short(name: str) -> str:

@@ -26,9 +26,10 @@ from collections.abc import Iterable
 from typing import Final
 
 from tracehunch.checks._ancestry import child_under
-from tracehunch.checks._scopes import durations_us
-from tracehunch.checks._sdpa_math import math_calls
-from tracehunch.checks._weight import is_material
+from tracehunch.checks._scopes import by_call_us, durations_us
+from tracehunch.checks._sdpa_inputs import is_for_dropout, largest_inputs
+from tracehunch.checks._sdpa_math import MATH_OP, math_calls
+from tracehunch.checks._weight import on_average, severity
 from tracehunch.checks._words import at_source
 from tracehunch.facts.model import Facts
 from tracehunch.tree.names import names_that
@@ -45,27 +46,31 @@ def check(facts: Facts) -> Iterable[Finding]:
     tree = facts.tree
     plain = names_that(tree.trace, _PLAIN.__contains__)
     for math in math_calls(facts):
+        for_dropout = is_for_dropout(largest_inputs(tree.trace, math.calls, on_gpu=math.on_gpu))
         safe = math.named(tree, frozenset({_SAFE}))
         is_plain = plain[tree.trace.name[child_under(tree, safe.rows, safe.parts)]]
         guards = safe.rows[~is_plain]
         if not guards.size:
             continue
         calls = len(math.scope.scope.calls)
-        stake = float(durations_us(tree.trace, guards).sum()) / calls
+        times = by_call_us(facts, math.scope, guards)
+        stake = float(times.mean())
         softmax = float(durations_us(tree.trace, safe.rows[is_plain]).sum()) / calls
         beside = f", {ratio(stake / softmax)} the softmax itself" if softmax else ""
         each = plural(round(guards.size / safe.calls.size, 1), "guard kernel" if math.on_gpu else "guard op")
         yield Finding(
             id=ID,
             scope=math.scope.scope.name,
-            severity="warning" if is_material(facts, math.scope, stake) else "note",
+            severity="note" if for_dropout else severity(facts, math.scope, guards),
             confidence="high",
             time_at_stake_us=stake,
             summary=f"safe softmax adds {each} per SDPA call: {time_us(stake)} per call of the "
-            f"scope{beside}{at_source(tree, int(guards[0]))}",
+            f"scope{on_average(times)}{beside}{at_source(tree, int(guards[0]))}",
             cause="aten::_safe_softmax checks every row for being masked out entirely and zeroes such rows. "
             "At stake is the time of the guards, without the softmax.",
             fix="Let a fused backend run (see sdpa-math-fallback); in attention written by hand, where no "
             "row is masked out entirely, use torch.softmax(scores, dim=-1).",
             evidence=tree.trace.events(guards),
+            subject=MATH_OP,
+            per_call=round(guards.size / calls, 1),
         )

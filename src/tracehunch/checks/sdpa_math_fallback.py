@@ -38,9 +38,9 @@ from tracehunch.checks._fused_time import Estimate, from_matrix_time, from_matri
 from tracehunch.checks._matrix import matrix_products, unit_of
 from tracehunch.checks._peaks import Peaks, peaks_of
 from tracehunch.checks._scopes import durations_us
-from tracehunch.checks._sdpa_inputs import SdpaInputs, obstacles, sdpa_inputs
+from tracehunch.checks._sdpa_inputs import SdpaInputs, is_for_dropout, largest_inputs, obstacles
 from tracehunch.checks._sdpa_math import MATH_OP, MathCalls, math_calls, times_us, upcasts
-from tracehunch.checks._weight import is_material
+from tracehunch.checks._weight import on_average, severity
 from tracehunch.checks._words import at_source
 from tracehunch.facts.model import Facts
 from tracehunch.trace.model import Int64
@@ -58,25 +58,32 @@ def check(facts: Facts) -> Iterable[Finding]:
 
 def _finding(facts: Facts, math: MathCalls) -> Finding:
     tree, scope = facts.tree, math.scope
-    inputs = _inputs(facts, math)
+    inputs = largest_inputs(tree.trace, math.calls, on_gpu=math.on_gpu)
     times = times_us(tree, math)
-    each_us = float(np.median(times))
+    each_us = float(times.mean())
     estimate = _fused_time(facts, math, inputs)
     saved = float(np.maximum(times - estimate.high_us, 0).sum()) / len(scope.scope.calls)
     steps = plural(round(math.rows.size / math.calls.size, 1), "kernel" if math.on_gpu else "leaf op")
     return Finding(
         id=ID,
         scope=scope.scope.name,
-        severity="warning" if is_material(facts, scope, saved) else "note",
+        severity="note" if is_for_dropout(inputs) else severity(facts, scope, _timed(math), saved),
         confidence=_confidence(facts, inputs),
         time_at_stake_us=saved,
-        summary=f"SDPA ran its math fallback: {steps} and {time_us(each_us)} a call, "
-        f"{_slowdown(each_us, estimate)}{at_source(tree, int(math.rows[0]))}",
+        summary=f"SDPA ran its math fallback: {steps} and {time_us(each_us)} a call"
+        f"{on_average(times)}, {_slowdown(each_us, estimate)}{at_source(tree, int(math.rows[0]))}",
         cause=f"{_why(inputs)} A fused kernel is expected to need {_range(estimate)} a call, estimated "
         f"{estimate.how}; at stake is what lies above the upper end.",
         fix=_fix(inputs),
         evidence=tree.trace.events(np.concatenate([math.calls, math.rows])),
+        subject=MATH_OP,
+        per_call=round(math.calls.size / len(scope.scope.calls), 1),
     )
+
+
+def _timed(math: MathCalls) -> Int64:
+    """Rows whose durations are the time of the fallback: its activities, on a CPU the ops themselves."""
+    return math.rows if math.on_gpu else math.calls
 
 
 def _range(estimate: Estimate) -> str:
@@ -92,13 +99,6 @@ def _slowdown(each_us: float, estimate: Estimate) -> str:
     if not estimate.low_us:
         return f"at least {ratio(least)} a fused kernel's time"
     return f"about {ratio(least)} to {ratio(each_us / estimate.low_us)} a fused kernel's time"
-
-
-def _inputs(facts: Facts, math: MathCalls) -> SdpaInputs | None:
-    """Read the inputs of the call with the largest products, which costs most."""
-    found = [sdpa_inputs(facts.tree.trace, int(row)) for row in math.calls[:64]]
-    known = [inputs for inputs in found if inputs is not None]
-    return max(known, key=lambda inputs: inputs.flops, default=None)
 
 
 def _fused_time(facts: Facts, math: MathCalls, inputs: SdpaInputs | None) -> Estimate:
@@ -163,6 +163,11 @@ def _described(inputs: SdpaInputs) -> str:
 
 
 def _fix(inputs: SdpaInputs | None) -> str:
+    if is_for_dropout(inputs):
+        return (
+            "Nothing, where training needs the dropout. In evaluation pass dropout_p=0.0 (model.eval() does "
+            "it for PyTorch's own modules): the fused kernel then runs by itself."
+        )
     if inputs is not None and obstacles(inputs):
         return f"Change that; no backend has to be named then. {_ASK}"
     return (

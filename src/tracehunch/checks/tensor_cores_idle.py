@@ -39,7 +39,7 @@ from tracehunch.checks._peaks import peaks_of
 from tracehunch.checks._scopes import Placement, place
 from tracehunch.checks._sdpa_inputs import HALF, sdpa_inputs
 from tracehunch.checks._sdpa_math import MATH_OP, math_calls, upcasts
-from tracehunch.checks._weight import is_material
+from tracehunch.checks._weight import is_material, severity
 from tracehunch.checks._words import at_source, is_amd
 from tracehunch.facts.model import Facts, KernelUse, ScopeFacts
 from tracehunch.trace.model import Int64
@@ -153,7 +153,7 @@ def _finding(facts: Facts, where: Placement, scope: ScopeFacts, rows: Int64, *, 
     return Finding(
         id=ID,
         scope=scope.scope.name,
-        severity="warning" if is_material(facts, scope, saving.us) else "note",
+        severity=severity(facts, scope, rows, saving.us),
         confidence="high" if saving.known else "medium",
         time_at_stake_us=saving.us,
         summary=f"16-bit inputs, yet {number} a call of {join(names[:3]) or 'unknown ops'} ran on "
@@ -161,6 +161,8 @@ def _finding(facts: Facts, where: Placement, scope: ScopeFacts, rows: Int64, *, 
         cause=f"{advice.cause} {saving.how}",
         fix=advice.fix,
         evidence=tree.trace.events(rows),
+        subject=", ".join(sorted(names)),
+        per_call=round(len(rows) / len(scope.scope.calls), 1),
     )
 
 

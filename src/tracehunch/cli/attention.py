@@ -63,7 +63,9 @@ def _size(option: str, meaning: str) -> Callable[[Command], Command]:
 @_size("head_dim", "Size of a head.")
 @click.option("--dtype", type=click.Choice(DTYPES), help="Data type of q, k and v.  [default: bfloat16]")
 @click.option("--causal/--full", default=None, help="Mask the future, or attend to all.  [default: causal]")
-@click.option("--steps", type=click.IntRange(1, 1000), help="Profiled forwards.  [default: 3]")
+@click.option(
+    "--steps", type=click.IntRange(1, 1000), help="Profiled forwards.  [default: 3; on a CPU up to 20]"
+)
 @click.option(
     "--warmup", type=click.IntRange(0, 1000), default=3, show_default=True, help="Forwards before them."
 )
@@ -72,6 +74,9 @@ def _size(option: str, meaning: str) -> Callable[[Command], Command]:
 )
 @click.option(
     "--save-traces", type=click.Path(file_okay=False, path_type=Path), metavar="DIR", help="Keep the traces."
+)
+@click.option(
+    "--all", "everything", is_flag=True, help="Show all surprises in full, and what the kernel names say."
 )
 @click.option("--ask", is_flag=True, help="Ask for your own guess before each look, and keep the score.")
 @output_options
@@ -86,6 +91,7 @@ def attention(
     warmup: int,
     verify: bool,
     save_traces: Path | None,
+    everything: bool,
     ask: bool,
     output_format: str | None,
     output: Path | None,
@@ -105,7 +111,7 @@ def attention(
         variants=tuple(variant for variant in VARIANTS if not wanted or variant.name in wanted),
         workload=_recorded_workload(recording(), given, steps) if on is None else check(_workload(given, on)),
         device=recording().device if on is None else on,
-        steps=steps or 3,
+        steps=steps,
         warmup=warmup,
         check=verify,
         save_to=save_traces,
@@ -118,7 +124,7 @@ def attention(
     series = run_series(plan, narrator)
     if series.interrupted and not series.outcomes:
         raise KeyboardInterrupt
-    emit(_rendered(series, chosen, output), output)
+    emit(_rendered(series, chosen, output, everything=everything), output)
     if score := narrator.score():
         note(score)
     return _code(series, fail_on, strict=strict)
@@ -179,13 +185,13 @@ def _introduce(plan: Plan, given: Mapping[str, Any]) -> None:
         note("smaller than the default on a GPU, to take seconds on a CPU; --seq and the like change it")
 
 
-def _rendered(series: Series, chosen: str, output: Path | None) -> str | bytes:
+def _rendered(series: Series, chosen: str, output: Path | None, *, everything: bool) -> str | bytes:
     if chosen == "json":
         return attention_json.render(series)
     command = _next_command(series)
     if chosen == "markdown":
         return attention_markdown.render(series, next_command=command)
-    return attention_terminal.render(series, view=view(output), next_command=command)
+    return attention_terminal.render(series, view=view(output), next_command=command, everything=everything)
 
 
 def _next_command(series: Series) -> str:

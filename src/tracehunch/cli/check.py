@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from tracehunch.cli import common
 from tracehunch.cli.inputs import refuse_to_overwrite
 from tracehunch.cli.options import debug_option, gate_options, output_options
-from tracehunch.units import plural
+from tracehunch.units import join, plural, printable
 
 if TYPE_CHECKING:
     from tracehunch.guess import Guess
@@ -51,7 +51,10 @@ def check(  # noqa: PLR0917  # click passes all by name
     common.emit(_rendered(seen, picked, output, trace), output)
     _tell_untold(seen, strict=strict)
     counted = _without_known(seen, claimed.guess)
-    return _code(counted, fail_on, strict=strict)
+    code = _code(counted, fail_on, strict=strict)
+    if code != common.FINE:
+        common.note(f"exit {code}: {_why(counted, code, fail_on)}")
+    return code
 
 
 def _without_known(seen: Look, guess: Guess) -> Look:
@@ -68,6 +71,38 @@ def _code(seen: Look, fail_on: str, *, strict: bool) -> int:
     """Return 3 with ``strict`` for a claim that cannot be told, where nothing is worse, else as any look."""
     code = common.exit_code(seen, fail_on, strict=strict)
     return common.LOST if strict and code == common.FINE and seen.verdict.cannot_tell else code
+
+
+def _why(seen: Look, code: int, fail_on: str) -> str:
+    """Say in a line what makes the exit code: the worst surprise or finding, and how many more there are."""
+    from tracehunch.verdict import SEVERITIES  # noqa: PLC0415  # as above
+
+    if code == common.LOST:
+        return f"{_lost(seen)} (--strict)"
+    said = [
+        (one.severity, f"{one.claim.key} in {one.claim.scope} is a surprise ({one.severity})")
+        for one in seen.verdict.surprises
+    ]
+    said += [
+        (one.severity, f"finding {one.id} in {one.scope} is {_A[one.severity]}")
+        for one in seen.checked.findings
+    ]
+    level = SEVERITIES.index
+    failing = sorted((one for one in said if level(one[0]) >= level(fail_on)), key=lambda one: -level(one[0]))
+    more = f", and {len(failing) - 1} more" if len(failing) > 1 else ""
+    above = level(failing[0][0]) + 1
+    lenient = SEVERITIES[above] if above < len(SEVERITIES) else "never"
+    return f"{printable(failing[0][1])}{more} (--fail-on {lenient} would pass)"
+
+
+_A: Final = {"error": "an error", "warning": "a warning", "note": "a note"}
+
+
+def _lost(seen: Look) -> str:
+    tree = seen.facts.tree
+    if lossy := [notice.code for notice in (*tree.trace.notices, *tree.notices) if notice.lossy]:
+        return f"the file is damaged, or data was lost ({join(lossy)})"
+    return f"{plural(len(seen.verdict.cannot_tell), 'claim')} could not be told"
 
 
 def _rendered(seen: Look, picked: str, output: Path | None, source: str) -> str | bytes:
@@ -98,8 +133,11 @@ def _tell(claimed: Hunch, recorded: Trace, path: Path) -> None:
 
 
 def _tell_untold(seen: Look, *, strict: bool) -> None:
-    untold = len(seen.verdict.cannot_tell)
+    untold = seen.verdict.cannot_tell
     if untold and not strict:
         common.note(
-            f"{plural(untold, 'claim')} could not be told from this trace; --strict makes that a failure"
+            f"{plural(len(untold), 'claim')} could not be told from this trace; --strict makes that a failure"
         )
+    for scope in dict.fromkeys(one.scope for one in untold if one.reason.startswith("the trace has no")):
+        reason = next(one.reason for one in untold if one.scope == scope)
+        common.note(f"not checked, as {printable(reason)}")

@@ -67,10 +67,10 @@ def pick_format(output_format: str | None, output: Path | None) -> str:
 
 def view(output: Path | None, *, unknown_width: int = 80) -> View:
     """How wide the output is (``unknown_width`` if nobody says), and if it takes colour and Unicode."""
-    if output is not None:
+    if output is not None or sys.stdout is None:  # closed: emit will say so
         return View(width=unknown_width)
-    watched = sys.stdout.isatty()
-    width = _columns() if watched or os.environ.get("COLUMNS") else unknown_width
+    watched = sys.stdout.isatty() or bool(os.environ.get("COLUMNS"))  # who sets a width wants lines that fit
+    width = _columns() if watched else unknown_width
     return View(
         width=max(_NARROWEST, min(width, _WIDEST)),
         colour=_wants_colour(),
@@ -86,6 +86,8 @@ def emit(result: str | bytes, output: Path | None) -> None:
         write_whole(output, data if data is not None else _encoded(str(result), "utf-8"))
         note(f"wrote {output}")
         return
+    if sys.stdout is None:
+        raise TracehunchError("cannot write the result", "standard output is closed", "choose a file with -o")
     buffer = getattr(sys.stdout, "buffer", None)
     if buffer is None:  # a replaced stdout (IDE, test) that takes text only
         sys.stdout.write(result if isinstance(result, str) else result.decode())

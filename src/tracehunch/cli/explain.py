@@ -1,13 +1,15 @@
-"""``tracehunch explain NAME``: a kernel's name, a finding or a fact in words."""
+"""``tracehunch explain NAME...``: a kernel's name, a finding, a fact or a word of a report in words."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from tracehunch.cli import common
 from tracehunch.cli.failures import did_you_mean
+from tracehunch.cli.glossary import glossary, op_page
 from tracehunch.cli.options import debug_option
 from tracehunch.units import printable
 
@@ -20,20 +22,41 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-@click.command("explain", context_settings={"ignore_unknown_options": True})  # "->" is part of names
-@click.argument("name", nargs=-1, required=True)
-@debug_option
-def explain(name: tuple[str, ...]) -> int:
-    """Explain NAME in words: a GPU kernel's name, the id of a finding, or the key of a fact.
+_OP: Final = re.compile(r"[A-Za-z_]\w*::[A-Za-z_][\w.]*")
 
-    Quote kernel names: they hold characters that a shell would act on.
+
+@click.command("explain", context_settings={"ignore_unknown_options": True})  # "->" is part of names
+@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@debug_option
+def explain(names: tuple[str, ...]) -> int:
+    """Explain each NAME in words.
+
+    A NAME is a GPU kernel's name, the id of a finding, the key of a fact, or any other word that tracehunch
+    prints: a notice's code, a column, a kind of scope. Quote kernel names: they hold characters that a shell
+    would act on.
     """
-    word = " ".join(name).strip()
-    text = _kernel(word) or _findings().get(word) or _facts().get(word) or _unknown_kernel(word)
-    if text is None:
-        raise common.unknown_name("kernel rule, finding or fact for", word, [*_findings(), *_facts()])
-    common.emit("".join(f"{printable(line)}\n" for line in text.rstrip().splitlines()), None)
+    whole = " ".join(names).strip()
+    text = _known(whole)  # a name that a shell took apart, such as Memcpy DtoD (Device -> Device)
+    texts = [text] if text is not None else [_known(name.strip()) for name in names]
+    if len(names) == 1 or all(text is None for text in texts):
+        texts = [text or _unknown_kernel(whole)]
+    unknown = [at for at, text in enumerate(texts) if text is None]
+    if unknown:
+        word = whole if len(texts) == 1 else names[unknown[0]]
+        known = [*_findings(), *_facts(), *glossary()]
+        raise common.unknown_name("kernel rule, finding, fact or word for", word, known)
+    common.emit("\n".join(_printed(text) for text in texts if text is not None), None)
     return common.FINE
+
+
+def _known(word: str) -> str | None:
+    """Return the page of a word that something is known about."""
+    page = _kernel(word) or _findings().get(word) or _facts().get(word) or glossary().get(word.lower())
+    return page or (op_page(word) if _OP.fullmatch(word) else None)
+
+
+def _printed(text: str) -> str:
+    return "".join(f"{printable(line)}\n" for line in text.rstrip().splitlines())
 
 
 def _kernel(word: str) -> str | None:
@@ -48,7 +71,7 @@ def _unknown_kernel(word: str) -> str | None:
     """Return what a name that no rule knows shows; None if it is none, or a misspelt word of ours."""
     from tracehunch.kernels import explain  # noqa: PLC0415  # as above
 
-    if not any(mark in word for mark in "_:<(") or did_you_mean(word, [*_findings(), *_facts()]):
+    if not any(mark in word for mark in "_:<(") or did_you_mean(word, [*_findings(), *_facts(), *glossary()]):
         return None
     return explain(word)
 
@@ -71,4 +94,7 @@ def _fact(key: Key) -> str:
     lines = [key.name, f"  meaning      {key.meaning}", f"  unit         {key.unit}, per call of a scope"]
     lines += [f"  in JSON      {key.json_name}"] if key.json_name != key.name else []
     lines += [f"  record with  {key.needs}"] if key.needs else []
+    lines += (
+        [] if key.measured else ["  measured     not yet: a claim about it cannot be told by this version"]
+    )
     return "\n".join(lines)

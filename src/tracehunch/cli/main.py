@@ -24,7 +24,10 @@ VERBS: Final[dict[str, tuple[str, str]]] = {
     "attention": ("tracehunch.cli.attention", "Guess, run and look at attention in all its variants."),
     "check": ("tracehunch.cli.check", "Hold a trace against a hunch.toml."),
     "guess": ("tracehunch.cli.guess", "Write the hunch.toml of what a trace shows, as a baseline."),
-    "explain": ("tracehunch.cli.explain", "Explain a kernel's name, a finding or a fact in words."),
+    "explain": (
+        "tracehunch.cli.explain",
+        "Explain a kernel's name, a finding, a fact or a word of a report.",
+    ),
 }
 """Verb -> the module that holds a click command of the same name, and its line in ``--help``."""
 
@@ -79,7 +82,8 @@ class Verbs(click.Group):
         state = failures.State()
         try:
             code = super().main(args, prog_name or "tracehunch", obj=state, **extra)
-            sys.stdout.flush()
+            if sys.stdout is not None:  # closed
+                sys.stdout.flush()
         except BaseException as failure:  # noqa: BLE001  # here every failure becomes a line and a code
             code = failures.tell(failure, debug=state.debug)
         sys.exit(code if isinstance(code, int) else 0)

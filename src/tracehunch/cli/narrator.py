@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from tracehunch.guess import Claim, Guess
 
 _WIDTH = 80
+_TRIES = 2
 
 
 class Narrator:
@@ -35,15 +36,15 @@ class Narrator:
         self._scores: list[Score] = []
 
     def guessed(self, variant: Variant, guess: Guess, device: Device) -> None:
-        """Say the guess, with the seal that it had before the look."""
+        """Say the guess, with the seal that it had before the look; the textbook's only after the user's."""
         own = own_guess(guess).claims
-        where = " (recorded)" if device.recorded else ""
-        said = (
-            f"you guess {guess_text(own)}"
-            if own
-            else f"{variant.name}{where}: guess {guess_text(guess.claims)}"
-        )
-        _say(f"{said}; sealed {guess.seal[:8]}", indent=4 if own else 0)
+        where = f"{variant.name}{' (recorded)' if device.recorded else ''}"
+        if own:
+            _say(f"you guess {guess_text(own)}; sealed {guess.seal[:8]}", indent=4)
+        elif self._asks and not self._input_ended:
+            _say(f"{where}: the textbook's guess is sealed {guess.seal[:8]}, and told after yours", indent=0)
+        else:
+            _say(f"{where}: guess {guess_text(guess.claims)}; sealed {guess.seal[:8]}", indent=0)
 
     def ask(
         self, variant: Variant, workload: Workload, device: Device, last: Outcome | None
@@ -52,7 +53,9 @@ class Narrator:
         if not self._asks or self._input_ended:
             return ()
         _say(f"{variant.changed}. Your guess? (Enter skips)", indent=2)
-        return tuple(self._claims(variant, questions(workload, device, last)))
+        own = tuple(self._claims(variant, questions(workload, device, last)))
+        _say(f"the textbook guesses {guess_text(variant.textbook(workload, device.kind))}", indent=4)
+        return own
 
     def looked(self, outcome: Outcome) -> None:
         """Say what was seen and how the user's own claims came out."""
@@ -86,8 +89,8 @@ class Narrator:
                 yield answer
 
     def _answer(self, question: Question, variant: Variant) -> Claim | None:
-        """Read an answer as a claim; None for none, or for nonsense where nobody can answer again."""
-        while not self._input_ended:
+        """Read an answer as a claim; nonsense is asked about once more. None for no answer."""
+        for left in range(_TRIES, 0, -1):
             click.echo(f"    {question.text}: ", nl=False, err=True)
             line = sys.stdin.readline()
             if not sys.stdin.isatty():
@@ -98,9 +101,7 @@ class Narrator:
             try:
                 return claim(question, line, variant)
             except GuessError as error:
-                _say(str(error), indent=6)
-                if not sys.stdin.isatty():
-                    return None
+                _say(f"{error}; {'once more' if left > 1 else 'skipped'}", indent=6)
         return None
 
 

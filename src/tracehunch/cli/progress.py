@@ -20,7 +20,7 @@ _PATIENCE_S: Final = 1.0
 @contextmanager
 def reading(label: str) -> Iterator[Callable[[float], None] | None]:
     """Yield a function that takes the fraction done, or None where nobody watches."""
-    if not sys.stderr.isatty():
+    if sys.stderr is None or not sys.stderr.isatty():  # None: closed
         yield None
         return
     bar = _Bar(f"reading {shorten(printable(label), 40)}")

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+import time
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from tracehunch.attention.guesses import guess_of
+from tracehunch.attention.leaves import with_bookkeeping
 from tracehunch.attention.outcome import Device, Outcome, Series
 from tracehunch.attention.recorded import recording
 from tracehunch.attention.run import Bench, RefusedError, running, set_up, try_once
@@ -20,7 +22,7 @@ from tracehunch.judge import examine
 from tracehunch.trace import read
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from tracehunch.attention.variant import Variant
     from tracehunch.attention.verify import Verification
@@ -34,6 +36,12 @@ NO_GPU_ACTIVITY = (
 )
 
 
+FEWEST_STEPS: Final = 3
+_MOST_STEPS: Final = 20
+_PROFILED_S: Final = 2.0
+"""Time that the profiled forwards of one variant may take on a CPU: 20 forwards of 100 ms."""
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """What to run, and where the traces go (``save_to`` None: nowhere)."""
@@ -41,7 +49,8 @@ class Plan:
     variants: tuple[Variant, ...]
     workload: Workload
     device: Device
-    steps: int = 3
+    steps: int | None = None
+    """Profiled forwards; None: as many as the device needs and its time allows."""
     warmup: int = 3
     check: bool = True
     save_to: Path | None = None
@@ -131,7 +140,7 @@ class _Run:
                 forward,
                 path,
                 label=self.variant.label,
-                steps=self.plan.steps,
+                steps=self.plan.steps or _steps(forward, bench.device),
                 warmup=self.plan.warmup,
                 cuda=bench.device.kind == "cuda",
                 metadata=versions(import_torch()),
@@ -169,6 +178,20 @@ class _Run:
             return replace(outcome, reason=str(error))
 
 
+def _steps(forward: Callable[[], object], device: Device) -> int:
+    """Pick the number of forwards to profile: a CPU shared with others needs more than a GPU.
+
+    Before it is timed, one forward does what happens only once.
+    """
+    if device.kind == "cuda":
+        return FEWEST_STEPS
+    forward()
+    begun = time.perf_counter()
+    forward()
+    fitting = int(_PROFILED_S / max(time.perf_counter() - begun, 1e-9))
+    return max(FEWEST_STEPS, min(fitting, _MOST_STEPS))
+
+
 def _wrong(verification: Verification) -> str:
     error, allowed = verification.max_error, verification.tolerance
     return (
@@ -178,7 +201,7 @@ def _wrong(verification: Verification) -> str:
 
 def look_at(path: Path, guess: Guess) -> Look:
     """Read a trace as a user's is read, and judge the guess by it."""
-    return examine(read(path), (guess,))
+    return with_bookkeeping(examine(read(path), (guess,)))
 
 
 def check_folder(folder: Path, option: str, *, make: bool) -> None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from tracehunch.kernels.identity import Identity
 from tracehunch.tree import Scope, Tree
+from tracehunch.units import plural
 
 Value = int | float | str | tuple[str, ...]
 
@@ -55,6 +56,10 @@ class ScopeFacts:
     own_thread: Mapping[str, Fact]
     kernels: tuple[KernelUse, ...]  # by GPU time, longest first
 
+    def __repr__(self) -> str:
+        calls, facts = plural(len(self.scope.calls), "call"), plural(len(self.facts), "fact")
+        return f"<ScopeFacts of {self.scope.name}: {calls}, {facts}, {plural(len(self.kernels), 'kernel')}>"
+
     def value(self, key: str) -> Value | None:
         """Return the value of a key, None where the trace does not show it."""
         fact = self.facts.get(key)
@@ -67,7 +72,10 @@ class Facts:
 
     tree: Tree
     scopes: tuple[ScopeFacts, ...]
-    counts: Mapping[str, object]  # the names of design.md's trace.counts
+    counts: Mapping[str, object]  # the names of ``trace.counts`` in the JSON
+
+    def __repr__(self) -> str:
+        return f"<Facts of {self.tree.trace.label}: {plural(len(self.scopes), 'scope')}>"
 
     def scope(self, name: str) -> ScopeFacts | None:
         """Return the facts of a scope by name, annotations before modules and steps."""

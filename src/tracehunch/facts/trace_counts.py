@@ -3,11 +3,12 @@
 from collections.abc import Mapping
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tracehunch.facts.activities import KERNEL
 from tracehunch.facts.context import Context
 from tracehunch.facts.times import device_busy_ns
-from tracehunch.trace.model import UNKNOWN_NS, Cat, Int64
+from tracehunch.trace.model import UNKNOWN_NS, Cat
 from tracehunch.tree import NONE, Api, Link
 from tracehunch.tree.apis import LAUNCHES
 from tracehunch.tree.names import is_step
@@ -19,6 +20,7 @@ def trace_counts(context: Context) -> Mapping[str, object]:
     link = tree.link[gpu.row]
     outside = link == Link.OUTSIDE_WINDOW
     lost = (gpu.op == NONE) & (tree.launch[gpu.row] == NONE)
+    carries = _carries(context)
     counts: dict[str, object] = {
         "n_events": trace.n_events,
         "n_complete": len(trace),
@@ -28,11 +30,9 @@ def trace_counts(context: Context) -> Mapping[str, object]:
         "gpu_busy_us": {str(device): _us(length) for device, length in device_busy_ns(gpu).items()},
         "n_steps": int(np.count_nonzero(is_step(trace))),
         "n_cpu_ops": int(tree.ops.size),
-        "n_launches": int(
-            np.count_nonzero(np.isin(tree.api[tree.launches], LAUNCHES) | _carries(context, tree.launches))
-        ),
+        "n_launches": int(np.count_nonzero(np.isin(tree.api[tree.launches], LAUNCHES) | carries)),
         "n_orphan_gpu_ops": int(np.count_nonzero(outside)),
-        "n_launches_without_gpu_op": int(np.count_nonzero(~_carries(context, tree.launches))),
+        "n_launches_without_gpu_op": int(np.count_nonzero(~carries)),
         "n_bad_dur": int(np.count_nonzero(trace.dur_ns == UNKNOWN_NS)),
         "n_overhead": int(trace.rows(Cat.OVERHEAD).size),
         "gpu_activities": int(gpu.row.size),
@@ -45,12 +45,14 @@ def trace_counts(context: Context) -> Mapping[str, object]:
     return counts | {name: value for name, value in known.items() if value is not None}
 
 
-def _carries(context: Context, rows: Int64) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
-    """Tell which launches have a correlation that a GPU activity has."""
-    found: np.ndarray[tuple[int, ...], np.dtype[np.bool_]] = np.isin(
-        context.trace.correlation[rows], context.trace.correlation[context.gpu.row]
+def _carries(context: Context) -> NDArray[np.bool_]:
+    """Tell which launches put an activity on the GPU, or may have where several share a correlation."""
+    trace, tree, gpu = context.trace, context.tree, context.gpu.row
+    launch = tree.launch[gpu]
+    ambiguous = trace.correlation[gpu[tree.link[gpu] == Link.AMBIGUOUS]]
+    return np.asarray(
+        np.isin(tree.launches, launch[launch != NONE]) | np.isin(trace.correlation[tree.launches], ambiguous)
     )
-    return found
 
 
 def _rank(context: Context) -> int | None:

@@ -32,6 +32,8 @@ class Key:
     meaning: str
     needs: str = ""
     unit: Unit = "count"
+    measured: bool = True
+    """False: reserved for claims; no fact of this version has it."""
 
     @property
     def json_name(self) -> str:
@@ -41,6 +43,10 @@ class Key:
 
 def _key(name: str, kind: Kind, meaning: str, needs: str = "", unit: Unit | None = None) -> Key:
     return Key(name, kind, meaning, needs, unit or _UNITS[kind])
+
+
+def _reserved(name: str, kind: Kind, meaning: str, unit: Unit | None = None) -> Key:
+    return Key(name, kind, meaning, "", unit or _UNITS[kind], measured=False)
 
 
 _ALL: Final = (
@@ -79,7 +85,10 @@ _ALL: Final = (
     _key("sdpa.backend", "text", "math, flash, efficient, cudnn, flex, none; a list if several", _GPU),
     _key("dtype", "text", "number format of the matrix kernels, else of all; maybe a list", _SHAPES),
     _key("tensor_cores", "text", "matrix units: used, idle, mixed; none without matrix kernels", _GPU),
-    _key("occupancy", "ratio", "threads in use of an SM's, by time (recomputed)", _GPU, "percent"),
+    _key(
+        "occupancy", "ratio", "threads in use of those a multiprocessor can hold, by time (recomputed)",
+        _GPU, "percent",
+    ),
     # graphs and compilation
     _key("fused", "list", "ops merged in kernels of torch.compile, as their names join them", _GPU),
     _key("graph", "count", "replays of CUDA graphs", _GPU),
@@ -87,12 +96,12 @@ _ALL: Final = (
     _key("compiled", "count", "compiled regions that ran", _CPU),
     _key("compiled.recompiles", "count", "compilations of code that was compiled before", _CPU),
     _key("compiled.compile_time", "time", "host time inside compilations", _CPU),
-    # what needs knowledge of the hardware or the shapes: claimed here, worked out elsewhere
-    _key("bound", "text", "what limits the speed: compute, memory, overhead", _SHAPES),
-    _key("flops", "count", "floating-point operations", _SHAPES, "flop"),
-    _key("hbm_bytes", "bytes", "bytes that must move between GPU and its memory", _SHAPES),
-    _key("achieved_flops", "rate", "flops over gpu_time", _SHAPES, "flop/s"),
-    _key("achieved_bandwidth", "rate", "hbm_bytes over gpu_time", _SHAPES),
+    # what needs knowledge of the hardware and the shapes: may be claimed, no fact measures it yet
+    _reserved("bound", "text", "what limits the speed: compute, memory, overhead"),
+    _reserved("flops", "count", "floating-point operations", "flop"),
+    _reserved("hbm_bytes", "bytes", "bytes that must move between GPU and its memory"),
+    _reserved("achieved_flops", "rate", "flops over gpu_time", "flop/s"),
+    _reserved("achieved_bandwidth", "rate", "hbm_bytes over gpu_time"),
 )  # fmt: skip
 
 KEYS: Final[Mapping[str, Key]] = {key.name: key for key in _ALL}

@@ -18,6 +18,9 @@ from tracehunch.guess.context import context_of
 from tracehunch.guess.model import Claim, Guess
 from tracehunch.guess.scopes import near_names, scopes_named
 from tracehunch.guess.write import writable
+from tracehunch.trace.model import Int64
+from tracehunch.tree import Scope, Tree
+from tracehunch.tree.ownership import Layout
 
 GPU_COUNTS: Final = (
     "kernels", "copies", "copies.dtod", "copies.htod", "copies.dtoh", "copies.ptop", "copy_kernels",
@@ -63,18 +66,28 @@ def _chosen(facts: Facts, names: Sequence[str]) -> list[ScopeFacts]:
     wanted = list({one.scope.name: one for one in reversed(wanted)}.values())[::-1]  # the first of each name
     annotations = [one for one in wanted if one.scope.kind == "annotation"]
     wanted = [
-        one for one in wanted if one.scope.kind != "step" or not any(_same_work(one, a) for a in annotations)
+        one
+        for one in wanted
+        if one.scope.kind != "step" or not any(_same_work(one, a, facts.tree) for a in annotations)
     ]
     return wanted or [one for one in facts.scopes if one.scope.kind == "whole"]
 
 
-def _same_work(one: ScopeFacts, other: ScopeFacts) -> bool:
+def _same_work(one: ScopeFacts, other: ScopeFacts, tree: Tree) -> bool:
     """Whether two scopes own the same in every call: to claim both would tell each change twice."""
-    calls, others = one.scope.calls, other.scope.calls
-    return len(calls) == len(others) and all(
-        np.array_equal(a.gpu, b.gpu) and np.array_equal(a.ops, b.ops)
-        for a, b in zip(calls, others, strict=True)
+    if len(one.scope.calls) != len(other.scope.calls):
+        return False
+    ownership = tree.ownership
+    return all(
+        np.array_equal(_fingerprints(layout, n, one.scope), _fingerprints(layout, n, other.scope))
+        for layout, n in ((ownership.gpu, len(tree.trace.gpu.row)), (ownership.ops, tree.ops.size))
     )
+
+
+def _fingerprints(layout: Layout, n_items: int, scope: Scope) -> Int64:
+    """Return a number for what each call owns: sums of random numbers, equal only if the same was summed."""
+    weights = np.random.default_rng(0).integers(1, 1 << 62, size=n_items)
+    return layout.sums(weights)[0][scope.first_call : scope.first_call + len(scope.calls)]
 
 
 def _known(name: str, facts: Facts) -> Sequence[ScopeFacts]:

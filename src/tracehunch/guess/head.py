@@ -38,7 +38,11 @@ def read_head(document: Mapping[str, object], label: str) -> Head:
     if not isinstance(seal, str):
         raise GuessError(f"{label}: seal is not text", "", "remove it, or write the guess anew")
     if not isinstance(known, list) or not all(isinstance(one, str) for one in known):
-        raise GuessError(f"{label}: known is no list of texts", "", 'write ["hidden-copy in attn_fwd"]')
+        raise GuessError(
+            f"{label}: known is no list of texts",
+            "",
+            'write ["hidden-copy in attn_fwd: aten::masked_fill x1"]',
+        )
     return Head(cast("Who", who), seal, tuple(known), _context(head, label))
 
 

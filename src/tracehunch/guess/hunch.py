@@ -2,7 +2,8 @@
 
 A file may begin with a ``[hunch]`` table: ``seal`` (as ``tracehunch guess`` writes it), ``who`` the guess is
 by (``user`` where absent), when it was ``made``, ``known`` findings that ``check`` does not fail on
-(``"hidden-copy in attn_fwd"``), and ``[hunch.context]``: what it was made for, as ``device = "NVIDIA H200"``.
+(``"hidden-copy in attn_fwd: aten::masked_fill x1"``; without an op, all of that id and scope), and
+``[hunch.context]``: what it was made for, as ``device = "NVIDIA H200"``.
 """
 
 import re
@@ -20,6 +21,7 @@ from tracehunch.guess.model import Claim, Guess, Who
 _TOP: Final = ("guess", "hunch")
 _LIMIT_BYTES: Final = 16 << 20
 _CANNOT_EXTEND = re.compile(r"[Cc]annot (overwrite|mutate)|[Cc]an't overwrite")
+_AT_LINE = re.compile(r"at line (\d+)")
 _HEADER = re.compile(r"\s*\[\[\s*guess\s*\]\]")
 
 
@@ -81,12 +83,26 @@ def _document(text: str, label: str) -> Mapping[str, object]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        todo = ""
-        if _CANNOT_EXTEND.search(str(error)):
-            todo = 'a key may stand once; beside copies = 1 write "copies.dtod" = 1 in quotes'
+        todo = _todo(text, error)
         raise GuessError(f"{label} is not TOML", str(error), todo) from None
     except RecursionError:
         raise GuessError(f"{label} is not TOML that can be read", "it is nested too deeply") from None
+
+
+def _todo(text: str, error: tomllib.TOMLDecodeError) -> str:
+    """Say what to write in place of a key that stands twice, or is both a value and a table."""
+    if not _CANNOT_EXTEND.search(str(error)):
+        return ""
+    found = _AT_LINE.search(str(error))
+    lines = text.splitlines()[: int(found[1])] if found else []
+    headers = [number for number, line in enumerate(lines) if line.lstrip().startswith("[")]
+    table = lines[headers[-1] + 1 :] if headers else lines
+    keys = [line.partition("=")[0].strip() for line in table if "=" in line]
+    for key, line in zip(keys, (line for line in table if "=" in line), strict=True):
+        if "." in key and key.partition(".")[0] in keys:
+            value = line.partition("=")[2].strip()
+            return f'beside {key.partition(".")[0]} write "{key}" = {value}, with the key in quotes'
+    return 'a key may stand once in a table; a range is "4..6"'
 
 
 def _tables(document: Mapping[str, object], label: str) -> Sequence[Mapping[str, object]]:

@@ -34,8 +34,9 @@ class Claim:
 class Guess:
     """Claims and the context they were made for (device, torch, shapes ...), sealed before the look.
 
-    ``known`` are findings, as "hidden-copy in attn_fwd", that were there when the guess was made: ``check``
-    shows them and does not fail on them.
+    ``known`` are findings that were there when the guess was made, as "hidden-copy in attn_fwd:
+    aten::masked_fill x1" (an op and how often it does so a call): ``check`` shows them and does not fail on
+    them.
     """
 
     claims: tuple[Claim, ...]

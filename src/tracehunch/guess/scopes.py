@@ -6,14 +6,21 @@ the user wrote.
 """
 
 import difflib
+import re
 from collections.abc import Iterable
 from typing import Final
 
 from tracehunch.facts.model import Facts, ScopeFacts
 from tracehunch.guess.op_scope import op_names, op_scope
+from tracehunch.units import join
 
 EVERY: Final = "*"
 STEP: Final = ("step", "steps", "ProfilerStep")
+
+_MODULE: Final = re.compile(r"(nn\.Module: )?([\w.]+/)*[A-Z]\w*_\d+(/[\w.]+)*|[\w.]+(/[\w.]+)+")
+"""What names of modules look like: ``Linear_4``, ``Model_0/Attention_3``, ``layers.0/attn``."""
+
+_SHOWN: Final = 5
 
 _LONGEST: Final = 256
 """Characters of a name that is compared with others: that takes time in their square."""
@@ -44,13 +51,15 @@ def why_missing(name: str, facts: Facts) -> tuple[str, str]:
         )
     if name in STEP:
         return "the trace has no profiler steps", "prof.step() after each step"
-    known = [one.scope.name for one in facts.scopes]
+    missing = f"the trace has no scope {name!r}"
+    near = near_names(name, [one.scope.name for one in facts.scopes])
+    if not near and _MODULE.fullmatch(name) and not facts.tree.trace.header.recorded.modules:
+        return f"{missing}: modules were not recorded", "with_stack=True"
+    if near := near or near_names(name, op_names(facts)):
+        return f"{missing}: did you mean {join(near, 'or')}?", ""
     there = [one.scope.name for one in facts.scopes if one.scope.kind in ("annotation", "step", "whole")]
-    near = near_names(name, [*known, *op_names(facts)]) or there[:5]
-    return (
-        f"the trace has no scope {name!r}; near it: {', '.join(near)}",
-        f'torch.profiler.record_function("{name}") around the code in question',
-    )
+    annotate = f'torch.profiler.record_function("{name}") around the code in question'
+    return f"{missing}; it has {join(there[:_SHOWN])}", "" if "::" in name else annotate
 
 
 def near_names(name: str, known: Iterable[str], n: int = 3) -> list[str]:

@@ -7,6 +7,7 @@ from tracehunch.facts import measure
 from tracehunch.facts.model import Facts
 from tracehunch.guess.model import Guess
 from tracehunch.judge.confront import Told, confront
+from tracehunch.judge.known import grown
 from tracehunch.judge.surprises import rank, surprise
 from tracehunch.trace.model import Trace
 from tracehunch.tree import link
@@ -24,15 +25,19 @@ def examine(trace: Trace, guesses: Sequence[Guess] = ()) -> Look:
 
 def judge(guesses: Sequence[Guess], facts: Facts, checked: Checked) -> Verdict:
     """Return what became of each claim: held, a surprise, or cannot tell; surprises by time at stake."""
-    claims = [claim for guess in guesses for claim in guess.claims]
-    outcomes = list(confront(claims, facts))
+    by_guess = [(guess, list(confront(guess.claims, facts))) for guess in guesses]
+    outcomes = [one for _, some in by_guess for one in some]
     told = [one for one in outcomes if isinstance(one, Told)]
     expert = _expert_outcomes(told)
-    surprises = [
-        surprise(one, facts, checked.findings, expert_holds=expert.get((one.claim.key, one.claim.scope)))
-        for one in told
-        if not one.holds
-    ]
+    surprises = []
+    for guess, some in by_guess:
+        # what was there already when the guess was made cannot be why it broke
+        causes = grown(checked.findings, guess)
+        broken = [one for one in some if isinstance(one, Told) and not one.holds]
+        surprises += [
+            surprise(one, facts, causes, expert_holds=expert.get((one.claim.key, one.claim.scope)))
+            for one in broken
+        ]
     return Verdict(
         held=tuple(Held(one.claim, one.fact.value) for one in told if one.holds),
         surprises=tuple(sorted(surprises, key=rank)),

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 from tracehunch.facts.model import Fact, Facts, ScopeFacts
 from tracehunch.facts.vocabulary import KEYS
@@ -10,6 +11,8 @@ from tracehunch.guess.scopes import scopes_named, why_missing
 from tracehunch.judge.compare import fits, holds
 from tracehunch.judge.leads import ops_lead
 from tracehunch.verdict import CannotTell
+
+UNMEASURED: Final = "this version of tracehunch does not measure it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,8 @@ def _why_absent(key: str, facts: Facts) -> tuple[str, str]:
     """Why a scope has no such fact, and what would record it ("" if it was recorded, and is not there)."""
     if key not in KEYS:
         return "no such fact is known", ""
+    if not KEYS[key].measured:
+        return UNMEASURED, ""
     recorded, needs = facts.tree.trace.header.recorded, KEYS[key].needs
     if "record_shapes" in needs and not recorded.shapes:
         return "tensor shapes were not recorded", needs

@@ -7,7 +7,7 @@ import numpy as np
 
 from tracehunch.facts.model import Facts
 from tracehunch.guess.model import Claim
-from tracehunch.trace.model import Cat
+from tracehunch.judge.amounts import counts_toward
 from tracehunch.tree import Scope
 from tracehunch.verdict import Finding
 
@@ -62,7 +62,6 @@ OTHER: Final[Mapping[str, frozenset[str]]] = {
     "dtype": frozenset({"fp32-matmul", "dtype-round-trip", "sdpa-math-fallback"}),
     "tensor_cores": frozenset({"tensor-cores-idle", "fp32-matmul", "sdpa-math-fallback"}),
     "bound": frozenset({"overhead-bound", "fp32-matmul", "tensor-cores-idle", "sdpa-math-fallback"}),
-    "dominant": _SLOW_GPU,
     "fused": frozenset({"fusion-missed"}),
 }
 """Key of a text that came out different -> findings that name a cause."""
@@ -75,8 +74,6 @@ LESS: Final[Mapping[str, frozenset[str]]] = {
 }
 """Key of a number that came out below its claim -> findings that name a cause. Fewer kernels have none."""
 
-_KERNEL_COUNTS: Final = ("kernels", "copy_kernels", "launches")
-
 
 def explaining(
     claim: Claim, more: float, scope: Scope, facts: Facts, findings: Iterable[Finding]
@@ -85,12 +82,24 @@ def explaining(
 
     ``more`` is by how much the value exceeds the claim (negative below it, 0 for text). A finding counts
     where it was made in the claim's scope, in a scope that runs inside it, or about events that the claim's
-    scope owns.
+    scope owns; of a count only if some of what was counted is among its evidence.
     """
     causes = (MORE if more > 0 else LESS if more < 0 else OTHER).get(claim.key, frozenset())
-    possible = [one for one in findings if one.id in causes and _counts(claim, one, facts)]
+    possible = [one for one in findings if one.id in causes and counts_toward(claim.key, one, facts)]
     found = [(one, _times_inside(one, scope, facts)) for one in possible]
-    return tuple((one, times) for one, times in found if times > 0)
+    return tuple((one, times) for one, times in found if times > 0 and not _too_many(claim, more, one, times))
+
+
+def _too_many(claim: Claim, more: float, finding: Finding, times: float) -> bool:
+    """Tell whether a finding has more copies than a baseline's count grew by: then not all are new.
+
+    That the baseline does not know it need not mean that it is new: it may have been too small to tell.
+    """
+    counted = claim.who == "baseline" and claim.unit == "count" and finding.id in _COPIES
+    return counted and finding.per_call * times > more + _ROUNDING
+
+
+_ROUNDING: Final = 0.5
 
 
 def _times_inside(finding: Finding, scope: Scope, facts: Facts) -> float:
@@ -127,12 +136,3 @@ def _owns_evidence(scope: Scope, finding: Finding, facts: Facts) -> bool:
     owned = [rows for call in scope.calls for rows in (call.gpu, call.launches, call.ops)]
     events = facts.tree.trace.event[np.concatenate(owned)]
     return bool(np.isin(events, finding.evidence).any())
-
-
-def _counts(claim: Claim, finding: Finding, facts: Facts) -> bool:
-    """Tell whether a finding can be the cause: a copy by the driver (a memcpy) is none of more kernels."""
-    if claim.key not in _KERNEL_COUNTS[:2] or finding.id not in _COPIES:
-        return True
-    trace = facts.tree.trace
-    kinds = trace.cat[np.isin(trace.event, finding.evidence)]
-    return bool((kinds == Cat.KERNEL).any()) or not bool((kinds == Cat.MEMCPY).any())

@@ -13,17 +13,13 @@ _OUTSIDE: Final = "outside-window"  # has a line of its own
 
 def footnotes(series: Series) -> list[str]:
     """Say what the numbers rest on."""
-    return [
-        text
-        for text in (
-            *_damage(series),
-            _verified(series),
-            _outside_window(series),
-            _traces(series),
-            _seals(series),
-        )
-        if text
-    ]
+    notes = (*checked(series), *outside_window(series), _traces(series), _seals(series))
+    return [text for text in notes if text]
+
+
+def checked(series: Series) -> list[str]:
+    """Tell what was lost of the traces themselves, and how the outputs were checked."""
+    return [*_damage(series), _verified(series)]
 
 
 def _damage(series: Series) -> list[str]:
@@ -38,8 +34,8 @@ def _damage(series: Series) -> list[str]:
 
 def _verified(series: Series) -> str:
     """How close the outputs came to the reference; "" if none was checked."""
-    checked = [(one, one.verification) for one in series.outcomes if one.verification is not None]
-    right = [(outcome, verification) for outcome, verification in checked if verification.passed]
+    known = [(one, one.verification) for one in series.outcomes if one.verification is not None]
+    right = [(outcome, verification) for outcome, verification in known if verification.passed]
     if not right:
         return ""
     outcome, worst = max(right, key=lambda pair: pair[1].max_error / pair[1].tolerance)
@@ -49,11 +45,11 @@ def _verified(series: Series) -> str:
     )
 
 
-def _outside_window(series: Series) -> str:
-    """How many GPU activities ran into the recordings from before; "" if none."""
+def outside_window(series: Series) -> list[str]:
+    """How many GPU activities ran into the recordings from before."""
     counts = [(outcome.variant.name, gpu_shares(look.facts.tree).outside) for outcome, look in looks(series)]
     told = [f"{name} {count}" for name, count in counts if count]
-    return f"Launched before the recording began, and counted in no forward: {join(told)}." if told else ""
+    return [f"Launched before the recording began, and counted in no forward: {join(told)}."] if told else []
 
 
 def _traces(series: Series) -> str:

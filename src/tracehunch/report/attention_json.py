@@ -14,6 +14,7 @@
      "guess": {"seal": "<sha256>", "claims": [CLAIM without "seen"], "context": {...}},
      "verification": {"max_error": 0.01, "tolerance": 0.06, "passed": true}    absent where not checked
      "revealed": "...", "times_best": 18.4,
+     "rank_undecided": true absent where the forwards can tell it from the best
      "trace": "path"        absent where it was not kept
      "look": {...}          as ``look --format json``; absent where it failed
    }],
@@ -29,12 +30,16 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from tracehunch.attention.outcome import Outcome, Series, times_best
-from tracehunch.report.attention_glance import rows
+from tracehunch.attention.ranking import rank
+from tracehunch.report.attention_glance import groups, revealed
+from tracehunch.report.attention_headline import group_outcomes
 from tracehunch.report.attention_surprises import surprises
 from tracehunch.report.json_report import SCHEMA, Object, encode, look_object
 
 if TYPE_CHECKING:
+    from tracehunch.attention.outcome import Device
     from tracehunch.attention.verify import Verification
+    from tracehunch.attention.workload import Workload
     from tracehunch.guess import Claim, Guess
 
 
@@ -46,13 +51,13 @@ def render(series: Series) -> bytes:
 def series_object(series: Series) -> Object:
     """Describe the whole series under the schema's name."""
     times = times_best(series.outcomes)
-    revealed = {row.name: row.revealed for row in rows(series)}
+    undecided = {one.variant.name for pair in groups(series) for one in _undecided(series, *pair)}
     return {
         "schema": SCHEMA,
         "attention": {
             "interrupted": series.interrupted,
             "not_done": series.skipped,
-            "variants": [_variant(outcome, times, revealed) for outcome in series.outcomes],
+            "variants": [_variant(outcome, times, undecided) for outcome in series.outcomes],
             "surprises": [
                 {
                     "variant": one.outcome.variant.name,
@@ -66,13 +71,18 @@ def series_object(series: Series) -> Object:
     }
 
 
-def _variant(outcome: Outcome, times: dict[str, float], revealed: dict[str, str]) -> Object:
+def _undecided(series: Series, device: Device, workload: Workload) -> tuple[Outcome, ...]:
+    return rank(group_outcomes(series, device, workload)).undecided
+
+
+def _variant(outcome: Outcome, times: dict[str, float], undecided: set[str]) -> Object:
     name = outcome.variant.name
     known: Object = {
         "reason": outcome.reason or None,
         "verification": None if outcome.verification is None else _verification(outcome.verification),
-        "revealed": revealed[name] or None,
+        "revealed": revealed(outcome) or None,
         "times_best": times.get(name),
+        "rank_undecided": name in undecided or None,
         "trace": None if outcome.trace is None else str(outcome.trace),
         "look": None if outcome.look is None else look_object(outcome.look),
     }

@@ -66,13 +66,26 @@ def short_identity(use: KernelUse) -> str:
     return ", ".join(printable(part) for part in said if part)
 
 
+def launch_text(outcome: Outcome, look: Look, use: KernelUse) -> str:
+    """Say ``, launched through cuLaunchKernelEx, with no transposes``; "" where no launch is known."""
+    through, transposes = _through(look, use), _transposes(outcome, look)
+    return f", launched{through}, with {transposes}" if through else ""
+
+
 def _launch_text(outcome: Outcome, look: Look, use: KernelUse) -> str:
     """Say ``launched by aten::_cudnn_attention_forward through cuLaunchKernelEx, with no transposes``."""
+    return f"launched by {printable(use.op)}{_through(look, use)}, with {_transposes(outcome, look)}"
+
+
+def _through(look: Look, use: KernelUse) -> str:
     tree = look.facts.tree
     launches = {tree.trace.name_of(int(tree.launch[row])) for row in use.rows if tree.launch[row] >= 0}
-    through = f" through {printable(join(sorted(launches)))}" if launches else ""
+    return f" through {printable(join(sorted(launches)))}" if launches else ""
+
+
+def _transposes(outcome: Outcome, look: Look) -> str:
+    tree = look.facts.tree
     call = outcome.scope.scope.calls[0] if outcome.scope else None
     ops = [] if call is None else [tree.trace.name_of(int(row)) for row in call.ops]
     turned = ops.count("aten::transpose")
-    transposes = plural(turned, "transpose") if turned else "no transposes"
-    return f"launched by {printable(use.op)}{through}, with {transposes}"
+    return plural(turned, "transpose") if turned else "no transposes"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from tracehunch.report import attention_glance as glance
 from tracehunch.report import attention_surprises as unexpected
 from tracehunch.report.attention_footnotes import footnotes
+from tracehunch.report.attention_headline import headline, interrupted_text
 from tracehunch.report.attention_kernels import fused_kernels
 from tracehunch.report.markdown import code, text
 from tracehunch.units import time_us
@@ -23,9 +24,9 @@ if TYPE_CHECKING:
 
 def render(series: Series, *, next_command: str = "") -> str:
     """Headline, tables, surprises by time at stake, kernel names, and what to type next."""
-    blocks = ["## tracehunch attention", f"**{text(glance.headline(series))}**"]
+    blocks = ["## tracehunch attention", f"**{text(headline(series))}**"]
     if series.interrupted:
-        blocks.append(text(glance.interrupted_text(series)))
+        blocks.append(text(interrupted_text(series)))
     for device, workload in glance.groups(series):
         blocks += _group(series, device, workload)
     blocks += _not_run(series)
@@ -93,7 +94,7 @@ def _not_run(series: Series) -> list[str]:
 
 
 def _surprises(series: Series) -> list[str]:
-    ranked = unexpected.surprises(series)
+    ranked = unexpected.merged(series)
     if not ranked:
         return []
     told: set[tuple[str, str]] = set()
@@ -104,19 +105,22 @@ def _surprises(series: Series) -> list[str]:
 
 
 def _surprise(one: Ranked, told: set[tuple[str, str]]) -> Iterator[str]:
-    name = one.outcome.variant.name
-    yield f"1. **{one.surprise.severity}** {code(name)}: {text(unexpected.surprise_text(one))}"
+    names = ", ".join(one.names)
+    yield f"1. **{one.surprise.severity}** {code(names)}: {text(unexpected.surprise_text(one))}"
     yield f"   - {text(unexpected.why_text(one))}"
-    for finding in one.findings:
-        if (name, finding.id) not in told:
-            told.add((name, finding.id))
-            yield from _finding(finding, "   ")
+    main, parts = unexpected.main_and_parts(one)
+    for finding in (*main, *parts):
+        if (one.names[0], finding.id) not in told:
+            told.add((one.names[0], finding.id))
+            yield from _finding(finding, "   ", whole=finding in main)
 
 
-def _finding(finding: Finding, indent: str) -> Iterator[str]:
+def _finding(finding: Finding, indent: str, *, whole: bool = True) -> Iterator[str]:
+    """Summary, cause, fix and evidence; of what is counted in another finding no cause."""
     yield f"{indent}- {code(finding.id)}: {text(finding.summary)}"
     for word, said in unexpected.finding_parts(finding):
-        yield f"{indent}  - {word}: {text(said)}"
+        if whole or word != "cause":
+            yield f"{indent}  - {word}: {text(said)}"
 
 
 def _others(series: Series) -> list[str]:

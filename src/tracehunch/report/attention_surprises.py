@@ -2,49 +2,69 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from tracehunch.attention.leaves import BOOKKEEPING, leaf_text, leaves_of, work_text
 from tracehunch.attention.outcome import Outcome, Series, looks
-from tracehunch.report.attention_leaves import leaf_text
 from tracehunch.report.attention_words import claim_text, value_text
 from tracehunch.units import join, printable, time_us
 from tracehunch.verdict import SEVERITIES, Finding, Surprise
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
+
+    from tracehunch.guess.model import Who
 
 EVIDENCE_SHOWN: Final = 6
+_SENTENCE: Final = re.compile(r".+?\.(?= [A-Z])", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """A surprise of one variant, with the findings that explain it."""
+    """A surprise, with the findings that explain it; ``names`` are the variants that it came out alike in.
+
+    ``who`` guessed it. Where the user guessed as the textbook did, it is one surprise of both.
+    """
 
     outcome: Outcome
     surprise: Surprise
     findings: tuple[Finding, ...]
+    names: tuple[str, ...]
+    who: tuple[Who, ...]
 
 
 def surprises(series: Series) -> list[Ranked]:
-    """List the surprises of all variants, those with the most time at stake first."""
-    found = [
-        Ranked(outcome, surprise, _explaining(outcome, surprise))
-        for outcome, look in looks(series)
-        for surprise in look.verdict.surprises
-    ]
+    """List the surprises of each variant, those with the most time at stake first."""
+    found = [one for outcome, look in looks(series) for one in _of_variant(outcome, look.verdict.surprises)]
     return sorted(
         found, key=lambda one: (-one.surprise.time_at_stake_us, -SEVERITIES.index(one.surprise.severity))
     )
 
 
+def merged(series: Series) -> list[Ranked]:
+    """List the surprises as ``surprises``, but once what came out alike in several variants."""
+    alike: dict[object, Ranked] = {}
+    for one in surprises(series):
+        key = (one.who, *_guessed(one.surprise), one.surprise.seen, one.surprise.explained_by)
+        key = (*key, one.outcome.device, one.outcome.workload)
+        first = alike.get(key)
+        alike[key] = one if first is None else replace(first, names=(*first.names, *one.names))
+    return list(alike.values())
+
+
 def others(series: Series) -> list[tuple[str, Finding]]:
-    """List findings that no surprise rests on, each once with its variants, the most time at stake first."""
+    """List findings that no surprise rests on, each once with its variants, the most time at stake first.
+
+    What stands in for variants that could not run is no news of this machine, and is left out.
+    """
     told = {(one.outcome.variant.name, finding.id) for one in surprises(series) for finding in one.findings}
+    ran = any(outcome.status == "ran" for outcome in series.outcomes)
     users: dict[tuple[str, str], list[str]] = {}
     first: dict[tuple[str, str], Finding] = {}
     for outcome, look in looks(series):
-        for finding in look.checked.findings:
+        for finding in () if ran and outcome.status == "recorded" else look.checked.findings:
             if (outcome.variant.name, finding.id) not in told:
                 users.setdefault((finding.id, finding.summary), []).append(outcome.variant.name)
                 first.setdefault((finding.id, finding.summary), finding)
@@ -80,22 +100,40 @@ def reasons_title(series: Series) -> str:
 def surprise_text(one: Ranked) -> str:
     """``guessed 1 kernel, saw 20 kernels; 2.422 ms at stake``."""
     claim, surprise = one.surprise.claim, one.surprise
-    who = "you guessed" if claim.who == "user" else "guessed"
-    text = f"{who} {claim_text(claim)}, saw {value_text(claim.key, surprise.seen)}"
+    who = {("user",): "you guessed", ("user", "textbook"): "you and the textbook guessed"}
+    told = who.get(one.who, "guessed")
+    text = f"{told} {claim_text(claim)}, saw {value_text(claim.key, surprise.seen)}"
     return f"{text}; {time_us(surprise.time_at_stake_us)} at stake" if surprise.time_at_stake_us else text
 
 
 def why_text(one: Ranked) -> str:
-    """Who guessed it and why, what explains it, and what the leaf ops of a CPU are."""
+    """Who guessed it and why, and what explains it."""
     claim = one.surprise.claim
-    parts = [f"{claim.who}: {printable(claim.why)}" if claim.why else claim.who]
-    known = join(one.surprise.explained_by)
-    parts.append(f"explained by {known}" if known else "unexplained: no finding accounts for it")
-    if claim.key == "leaf_ops" and (leaves := leaf_text(one.outcome)):
-        parts.append(leaves)
+    guessed = f"{claim.who}: {printable(claim.why)}" if claim.why else claim.who
+    return f"{guessed}; {explained_text(one)}"
+
+
+def explained_text(one: Ranked) -> str:
+    """Tell what explains it, what the leaf ops of a CPU are, and where no finding says it, the evidence."""
+    known = [word for word in one.surprise.explained_by if word != BOOKKEEPING]
+    parts = [f"explained by {join(known)}"] if known else []
+    parts += ["unexplained: no finding accounts for it"] if not one.surprise.explained_by else []
+    parts += _leaf_texts(one)
     if not one.findings and one.surprise.evidence:
         parts.append(evidence_text(one.surprise.evidence))
     return "; ".join(parts)
+
+
+def main_and_parts(one: Ranked) -> tuple[list[Finding], list[Finding]]:
+    """Split the findings that explain a surprise: those with time of their own, and those counted in them."""
+    main = [finding for finding in one.findings if finding.time_at_stake_us > 0] or list(one.findings[:1])
+    return main, [finding for finding in one.findings if finding not in main]
+
+
+def first_sentence(text: str) -> str:
+    """Return a text up to its first full stop that ends a sentence."""
+    found = _SENTENCE.match(text)
+    return found[0] if found else text
 
 
 def finding_parts(finding: Finding) -> list[tuple[str, str]]:
@@ -109,6 +147,35 @@ def evidence_text(events: Sequence[int]) -> str:
     shown = ", ".join(str(event) for event in events[:EVIDENCE_SHOWN])
     more = f" and {len(events) - EVIDENCE_SHOWN} more" if len(events) > EVIDENCE_SHOWN else ""
     return f"trace events {shown}{more}" if events else ""
+
+
+def _of_variant(outcome: Outcome, broken: Sequence[Surprise]) -> Iterator[Ranked]:
+    """Yield one variant's surprises; a miss that the textbook shares is the user's."""
+    own = {_guessed(one) for one in broken if one.claim.who == "user"}
+    books = {_guessed(one) for one in broken if one.claim.who == "textbook"}
+    for one in broken:
+        who = one.claim.who
+        if who == "textbook" and _guessed(one) in own:
+            continue
+        both: tuple[Who, ...] = ("user", "textbook") if who == "user" and _guessed(one) in books else (who,)
+        yield Ranked(outcome, one, _explaining(outcome, one), (outcome.variant.name,), both)
+
+
+def _guessed(surprise: Surprise) -> tuple[object, ...]:
+    claim = surprise.claim
+    return claim.key, claim.relation, claim.expected, claim.scope
+
+
+def _leaf_texts(one: Ranked) -> list[str]:
+    """Tell what the leaf ops of a CPU are, and which ops do the work."""
+    outcome = one.outcome
+    if one.surprise.claim.key != "leaf_ops" or outcome.look is None or outcome.scope is None:
+        return []
+    leaves = leaves_of(outcome.scope, outcome.look.facts.tree)
+    if leaves is None:
+        return []
+    shown = (leaf_text(leaves), work_text(leaves) if BOOKKEEPING in one.surprise.explained_by else "")
+    return [text for text in shown if text]
 
 
 def _explaining(outcome: Outcome, surprise: Surprise) -> tuple[Finding, ...]:

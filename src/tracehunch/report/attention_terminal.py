@@ -6,10 +6,19 @@ from typing import TYPE_CHECKING, Final
 
 from tracehunch.report import attention_glance as glance
 from tracehunch.report import attention_surprises as unexpected
+from tracehunch.report.attention_brief import (
+    brief,
+    cannot_tell,
+    hanging,
+    labelled,
+    other_head,
+    surprise_head,
+)
 from tracehunch.report.attention_footnotes import footnotes
+from tracehunch.report.attention_headline import headline, interrupted_text
 from tracehunch.report.attention_kernels import fused_kernels
-from tracehunch.report.layout import Column, Line, Span, Style, View, draw, heading, paragraph, table, wrap
-from tracehunch.units import cells, printable, shorten, time_us
+from tracehunch.report.layout import Column, Line, Span, View, draw, heading, paragraph, table
+from tracehunch.units import printable, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,28 +30,36 @@ if TYPE_CHECKING:
     from tracehunch.verdict import Finding
 
 _WIDE_ENOUGH: Final = 78
-"""Columns; below, the CPU time of what ran on a GPU gives way."""
-
-_SEVERITY_STYLES: Final[dict[str, Style]] = {"error": "bold red", "warning": "bold yellow", "note": "cyan"}
+"""Columns; below, memsets and the CPU time of what ran on a GPU give way."""
 
 
-def render(series: Series, *, view: View | None = None, next_command: str = "") -> str:
-    """Headline, tables, surprises by time at stake, what else was seen, kernel names, what to type next."""
+def render(
+    series: Series, *, view: View | None = None, next_command: str = "", everything: bool = False
+) -> str:
+    """Headline, tables, what did not run, the surprises in short, and what to type next.
+
+    With ``everything`` all surprises and findings in full, the kernel names, and what the numbers rest on.
+    """
     view = view or View()
     lines = list(_headline(series, view))
     for device, workload in glance.groups(series):
         lines += _group(series, device, workload, view)
-    for section in (_not_run, _surprises, _others, _cannot_tell, _kernel_names, _footnotes):
-        lines += section(series, view)
+    lines += _not_run(series, view)
+    lines += _in_full(series, view) if everything else brief(series, view)
     if next_command:
         lines += [(), (Span("Next: ", "dim"), Span(next_command, "bold"))]
     return draw(lines, view)
 
 
+def _in_full(series: Series, view: View) -> Iterator[Line]:
+    for section in (_surprises, _others, cannot_tell, _kernel_names, _footnotes):
+        yield from section(series, view)
+
+
 def _headline(series: Series, view: View) -> Iterator[Line]:
-    yield from paragraph(glance.headline(series), view, style="bold")
+    yield from paragraph(headline(series), view, style="bold")
     if series.interrupted:
-        yield from paragraph(glance.interrupted_text(series), view, style="bold yellow")
+        yield from paragraph(interrupted_text(series), view, style="bold yellow")
 
 
 def _group(series: Series, device: Device, workload: Workload, view: View) -> Iterator[Line]:
@@ -54,7 +71,8 @@ def _group(series: Series, device: Device, workload: Workload, view: View) -> It
     columns = [*(_GPU_COLUMNS if on_gpu else _CPU_COLUMNS)]
     cells_of = [_cells(row, on_gpu=on_gpu) for row in rows]
     if on_gpu and view.width < _WIDE_ENOUGH:
-        columns, cells_of = columns[:-2] + columns[-1:], [one[:-2] + one[-1:] for one in cells_of]
+        kept = [0, 1, 3, 4, 6]
+        columns, cells_of = [columns[at] for at in kept], [[one[at] for at in kept] for one in cells_of]
     drawn = table(columns, cells_of, view)
     yield drawn[0]
     for line, row in zip(drawn[1:], rows, strict=True):
@@ -97,11 +115,11 @@ def _not_run(series: Series, view: View) -> Iterator[Line]:
     if told:
         yield from heading(unexpected.reasons_title(series))
     for names, reason in told:
-        yield from _hanging(("  ", Span(names, "bold"), ": "), reason, view, indent=4)
+        yield from hanging(("  ", Span(names, "bold"), ": "), reason, view, indent=4)
 
 
 def _surprises(series: Series, view: View) -> Iterator[Line]:
-    ranked = unexpected.surprises(series)
+    ranked = unexpected.merged(series)
     if ranked:
         yield from heading("Surprises", "most time at stake first")
     told: set[tuple[str, str]] = set()
@@ -110,24 +128,21 @@ def _surprises(series: Series, view: View) -> Iterator[Line]:
 
 
 def _surprise(number: int, one: Ranked, told: set[tuple[str, str]], view: View) -> Iterator[Line]:
-    name, severity = one.outcome.variant.name, one.surprise.severity
-    first = (f"{number:3}  ", Span(severity, _SEVERITY_STYLES[severity]), "  ", Span(name, "bold"), ": ")
-    yield from _hanging(first, unexpected.surprise_text(one), view, indent=5)
+    yield from surprise_head(number, one, view)
     yield from paragraph(unexpected.why_text(one), view, indent=5, style="dim")
-    for finding in one.findings:
-        if (name, finding.id) not in told:
-            told.add((name, finding.id))
-            yield from _finding(finding, view)
+    main, parts = unexpected.main_and_parts(one)
+    for finding in (*main, *parts):
+        if (one.names[0], finding.id) not in told:
+            told.add((one.names[0], finding.id))
+            yield from _finding(finding, view, whole=finding in main)
 
 
-def _finding(finding: Finding, view: View) -> Iterator[Line]:
-    """Summary, cause, fix and evidence, each a wrapped paragraph under its word."""
-    yield from _hanging(
-        ("     ", Span(f"{finding.id}: ", "bold")), printable(finding.summary), view, indent=7
-    )
+def _finding(finding: Finding, view: View, *, whole: bool = True) -> Iterator[Line]:
+    """Summary, cause, fix and evidence, each a wrapped paragraph under its word; of a part no cause."""
+    yield from hanging(("     ", Span(f"{finding.id}: ", "bold")), printable(finding.summary), view, indent=7)
     for word, said in unexpected.finding_parts(finding):
-        style: Style = "dim" if word == "evidence" else ""
-        yield from paragraph(said, view, first=(Span(f"       {word:<9} ", "dim"),), indent=17, style=style)
+        if whole or word != "cause":
+            yield from labelled(word, said, view)
 
 
 def _others(series: Series, view: View) -> Iterator[Line]:
@@ -135,18 +150,8 @@ def _others(series: Series, view: View) -> Iterator[Line]:
     if left:
         yield from heading("Also seen")
     for names, finding in left:
-        severity = Span(finding.severity, _SEVERITY_STYLES[finding.severity])
-        stake = f"  {time_us(finding.time_at_stake_us)} at stake" if finding.time_at_stake_us else ""
-        yield ("  ", severity, "  ", Span(names, "bold"), stake)
+        yield other_head(names, finding)
         yield from _finding(finding, view)
-
-
-def _cannot_tell(series: Series, view: View) -> Iterator[Line]:
-    unknown = unexpected.cannot_tell(series)
-    if unknown:
-        yield from heading("Cannot tell")
-    for outcome, said in unknown:
-        yield from _hanging(("  ", Span(outcome.variant.name, "bold"), ": "), said, view, indent=4)
 
 
 def _kernel_names(series: Series, view: View) -> Iterator[Line]:
@@ -164,13 +169,3 @@ def _footnotes(series: Series, view: View) -> Iterator[Line]:
         if number == 0:
             yield ()
         yield from paragraph(note, view, style="dim")
-
-
-def _hanging(first: tuple[Span | str, ...], text: str, view: View, *, indent: int) -> Iterator[Line]:
-    """Wrap a paragraph that starts after ``first`` and goes on at ``indent``, left of where it started."""
-    lead = sum(cells(span if isinstance(span, str) else span.text) for span in first)
-    filler = "." * max(lead - indent - 1, 1)  # holds the place of what stands before the text
-    wrapped = wrap(f"{filler} {text}", max(view.width - indent, 20))
-    yield (*first, wrapped[0][len(filler) + 1 :])
-    for more in wrapped[1:]:
-        yield (" " * indent, more)

@@ -34,22 +34,30 @@ class FindingText:
 
 
 def findings(look: Look, selection: Selection) -> list[FindingText]:
-    """Return findings of the selected scopes, ranked as the checks ranked them."""
-    wanted = selection.scopes
-    return [_finding_text(one) for one in look.checked.findings if not wanted or one.scope in wanted]
+    """Return findings of the selected scopes: notes last, else ranked as the checks ranked them."""
+    taken = [one for one in look.checked.findings if selection.takes(one.scope)]
+    return [_finding_text(one) for one in sorted(taken, key=lambda one: one.severity == "note")]
 
 
-def untold(look: Look) -> list[str]:
-    """Return what the checks could not tell; the first few, and how many more there are."""
-    texts = [cannot_tell_text(unknown) for unknown in look.checked.cannot_tell]
+def untold(look: Look, selection: Selection) -> list[str]:
+    """Return what the checks could not tell of the selection; the first few, and how many more there are."""
+    told = [unknown for unknown in look.checked.cannot_tell if selection.takes(unknown.scope)]
+    texts = [cannot_tell_text(unknown) for unknown in told]
     more = len(texts) - _UNTOLD_SHOWN
     return texts[:_UNTOLD_SHOWN] + ([f"{more} more, all in --format json"] if more > 0 else [])
 
 
-def severity_counts(look: Look) -> str:
-    """``1 error, 2 warnings``; "" where nothing was found."""
-    seen = [finding.severity for finding in look.checked.findings]
-    return ", ".join(plural(seen.count(s), s) for s in reversed(SEVERITIES) if s in seen)
+def findings_aside(found: Sequence[FindingText]) -> str:
+    """``2 warnings, 1 note: warnings first, then by time at stake``; ``none`` where nothing was found."""
+    seen = [one.severity for one in found]
+    kinds = [severity for severity in reversed(SEVERITIES) if severity in seen]
+    counts = ", ".join(plural(seen.count(severity), severity) for severity in kinds)
+    if len(found) < 2:  # noqa: PLR2004  # one finding stands in no order
+        return counts or "none"
+    order = (
+        "warnings first, then by time at stake" if "note" in kinds and len(kinds) > 1 else "by time at stake"
+    )
+    return f"{counts}; {order}"
 
 
 def cannot_tell_text(unknown: CannotTell) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from tracehunch.report.origin import gpu_shares
+from tracehunch.report.scope_ops import OpUse, ops_of
 from tracehunch.units import NAME_LIMIT
 from tracehunch.verdict import Verdict
 
@@ -58,6 +59,8 @@ def render(look: Look, *, scopes: Collection[str] = ()) -> bytes:
         wanted = {_text(scope) for scope in scopes}
         report["scopes"] = [scope for scope in report["scopes"] if scope["name"] in wanted]
         report["findings"] = [finding for finding in report["findings"] if finding["scope"] in wanted]
+        untold = report["verdict"]["cannot_tell"]
+        report["verdict"]["cannot_tell"] = [unknown for unknown in untold if unknown["scope"] in wanted]
     return encode(report)
 
 
@@ -74,7 +77,7 @@ def look_object(look: Look) -> Object:
     return {
         "schema": SCHEMA,
         "trace": trace_object(look.facts.tree, look.facts.counts),
-        "scopes": [scope_object(scope) for scope in look.facts.scopes],
+        "scopes": [scope_object(scope, look.facts.tree) for scope in look.facts.scopes],
         "findings": [finding_object(finding) for finding in look.checked.findings],
         "verdict": verdict_object(look.verdict.and_then(Verdict(cannot_tell=look.checked.cannot_tell))),
     }
@@ -100,8 +103,13 @@ def trace_object(tree: Tree, counts: Mapping[str, object]) -> Object:
     }
 
 
-def scope_object(scope: ScopeFacts) -> Object:
-    """Return a scope with its facts per call, where calls differ their spread, and its kernels."""
+def scope_object(scope: ScopeFacts, tree: Tree) -> Object:
+    """Return a scope with its facts per call, where calls differ their spread, and its kernels.
+
+    A scope that put nothing on a GPU has its ops in addition, as ``"ops": [{"name", "per_call",
+    "self_cpu_time_us", "cpu_time_us"}]``, medians over its calls, by the time in themselves.
+    """
+    ops = [] if scope.kernels else [_op(use) for use in ops_of(scope, tree)]
     return {
         "name": _text(scope.scope.name),
         "kind": scope.scope.kind,
@@ -114,6 +122,15 @@ def scope_object(scope: ScopeFacts) -> Object:
             if fact.low is not None and fact.high is not None and fact.low != fact.high
         },
         "kernels": [kernel_object(kernel) for kernel in scope.kernels],
+    } | ({"ops": ops} if ops else {})
+
+
+def _op(use: OpUse) -> Object:
+    return {
+        "name": _text(use.name),
+        "per_call": use.per_call,
+        "self_cpu_time_us": use.self_us,
+        "cpu_time_us": use.total_us,
     }
 
 

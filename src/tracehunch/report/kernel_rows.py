@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from tracehunch.report.profiler_table import profiler_table
+from tracehunch.report.scope_ops import ops_of
 from tracehunch.tree import NONE, Tree
-from tracehunch.units import count, percent, plural, printable, share, time_us
+from tracehunch.units import count, percent, plural, printable, share, time_column, time_us
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,6 +60,16 @@ class OpRow:
     op: str
 
 
+@dataclass(frozen=True, slots=True)
+class OpTable:
+    """The ops of one scope by the time in themselves, and what of them is not shown."""
+
+    scope: str
+    calls: int
+    rows: tuple[OpRow, ...]
+    rest: str
+
+
 def kernel_tables(look: Look, selection: Selection) -> list[KernelTable]:
     """Return the kernels of the selected scopes, else of the step if there is one, else of the trace."""
     if selection.scopes:
@@ -69,21 +79,33 @@ def kernel_tables(look: Look, selection: Selection) -> list[KernelTable]:
     return [_kernel_table(scope, look.facts.tree, selection.top) for scope in chosen if scope.kernels]
 
 
-def cpu_ops(look: Look, selection: Selection) -> list[OpRow]:
-    """Return the ops of a trace without GPU work by the time in themselves, over the whole trace."""
-    table = profiler_table(look.facts.tree)
-    ops = [row for row in table.rows if not row.annotation and row.self_cpu_ns > 0]
-    total = sum(row.self_cpu_ns for row in ops)
-    return [
-        OpRow(
-            share=share(row.self_cpu_ns, total),
-            self_time=time_us(row.self_cpu_ns / 1000),
-            total_time=time_us(row.cpu_ns / 1000),
-            calls=count(row.calls),
-            op=printable(row.name),
-        )
-        for row in ops[: selection.top]
+def op_tables(look: Look, selection: Selection) -> list[OpTable]:
+    """Return the ops of the selected scopes that have nothing on a GPU; else of a trace without GPU work."""
+    tree, scopes = look.facts.tree, look.facts.scopes
+    if selection.scopes:
+        chosen = [scope for scope in scopes if scope.scope.name in selection.scopes and not scope.kernels]
+    else:
+        on_gpu = len(tree.trace.gpu.row)
+        chosen = [scope for scope in scopes if scope.scope.kind == "whole" and not on_gpu]
+    tables = [_op_table(scope, tree, selection.top) for scope in chosen]
+    return [one for one in tables if one.rows]
+
+
+def _op_table(scope: ScopeFacts, tree: Tree, top: int) -> OpTable:
+    ops = ops_of(scope, tree)
+    total = sum(op.self_us for op in ops)
+    shown = [op for op in ops if op.self_us > 0][:top]
+    own, whole = (time_column([getattr(op, key) for op in shown]) for key in ("self_us", "total_us"))
+    rows = [
+        OpRow(share(op.self_us, total), self_time, total_time, count(op.per_call), printable(op.name))
+        for op, self_time, total_time in zip(shown, own, whole, strict=True)
     ]
+    name = "the whole trace" if scope.scope.kind == "whole" else printable(scope.scope.name)
+    return OpTable(name, len(scope.scope.calls), tuple(rows), _rest(len(ops), len(shown)))
+
+
+def _rest(n: int, shown: int) -> str:
+    return f"{count(n - shown)} more; --top {n} lists all" if n > shown else ""
 
 
 def identity_text(identity: Identity) -> str:
@@ -106,13 +128,17 @@ def _main_scope(scopes: Sequence[ScopeFacts]) -> list[ScopeFacts]:
 
 def _kernel_table(scope: ScopeFacts, tree: Tree, top: int) -> KernelTable:
     total = sum(kernel.gpu_time_us for kernel in scope.kernels)
-    rows = [_kernel_row(kernel, tree, total) for kernel in scope.kernels[:top]]
+    times = time_column([kernel.gpu_time_us for kernel in scope.kernels[:top]])
+    rows = [
+        _kernel_row(kernel, tree, total, time)
+        for kernel, time in zip(scope.kernels[:top], times, strict=True)
+    ]
     hidden = scope.kernels[top:]
     rest = ""
     if hidden:
-        time = sum(kernel.gpu_time_us for kernel in hidden)
+        hidden_us = sum(kernel.gpu_time_us for kernel in hidden)
         all_of_them = f"--top {len(scope.kernels)} lists all"
-        rest = f"{count(len(hidden))} more, {share(time, total)} of the time; {all_of_them}"
+        rest = f"{count(len(hidden))} more, {share(hidden_us, total)} of the time; {all_of_them}"
     return KernelTable(
         scope=printable(scope.scope.name),
         calls=len(scope.scope.calls),
@@ -122,10 +148,10 @@ def _kernel_table(scope: ScopeFacts, tree: Tree, top: int) -> KernelTable:
     )
 
 
-def _kernel_row(kernel: KernelUse, tree: Tree, total_us: float) -> KernelRow:
+def _kernel_row(kernel: KernelUse, tree: Tree, total_us: float, time: str) -> KernelRow:
     return KernelRow(
         share=share(kernel.gpu_time_us, total_us),
-        time=time_us(kernel.gpu_time_us),
+        time=time,
         per_call=count(kernel.per_call),
         occupancy="" if kernel.occupancy_percent is None else percent(kernel.occupancy_percent),
         op=printable(kernel.op or _launcher(kernel, tree)),

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from tracehunch.units import cells, shorten
+from tracehunch.units import cells, elide, shorten
 
 Style = Literal["", "bold", "dim", "red", "yellow", "green", "cyan", "blue", "bold red", "bold yellow"]
 
@@ -43,7 +43,7 @@ class View:
     colour: bool = False
     unicode: bool = True
     interactive: bool = False
-    """Whether a person watches: a terminal, not a pipe or a file."""
+    """Whether a person reads: a terminal or a width that was set, not a pipe or a file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +59,15 @@ Line = Sequence[Span | str]
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a table: its heading, where its text stands, the most columns it may take (0: no limit)."""
+    """A column of a table: its heading, where its text stands, the most columns it may take (0: no limit).
+
+    ``cut`` says where a longer text is cut: names that begin alike differ at their end.
+    """
 
     heading: str
     align: Literal["left", "right"] = "right"
     limit: int = 0
+    cut: Literal["end", "middle"] = "end"
 
 
 def draw(lines: Iterable[Line], view: View) -> str:
@@ -158,7 +162,7 @@ def _widths(columns: Sequence[Column], rows: Sequence[Sequence[Span | str]], roo
 def _row(columns: Sequence[Column], widths: Sequence[int], row: Sequence[Span | str], indent: int) -> Line:
     spans: list[Span | str] = [" " * indent]
     for column, width, cell in zip(columns, widths, row, strict=True):
-        text = shorten(_text(cell), width)
+        text = (elide if column.cut == "middle" else shorten)(_text(cell), width)
         gap = " " * (width - cells(text))
         styled = Span(text, cell.style) if isinstance(cell, Span) else text
         spans += [gap, styled, "  "] if column.align == "right" else [styled, gap, "  "]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     from tracehunch.report.finding_texts import FindingText
-    from tracehunch.report.kernel_rows import KernelRow, KernelTable, OpRow
+    from tracehunch.report.kernel_rows import KernelRow, KernelTable, OpRow, OpTable
     from tracehunch.report.scope_rows import ScopeRow
 
     _Row = TypeVar("_Row")
@@ -34,7 +34,7 @@ def render(look: Look, *, selection: Selection | None = None, source: str = "") 
     selection = selection or Selection()
     source = source or look.facts.tree.trace.label
     blocks = [
-        f"## tracehunch look {code(source)}",
+        f"## tracehunch {'look' if look.verdict == Verdict() else 'check'} {code(source)}",
         _table((("<", None), ("<", None)), [(k, text(v)) for k, v in summary.recorded_on(look)]),
     ]
     blocks += _warnings(look)
@@ -42,8 +42,8 @@ def render(look: Look, *, selection: Selection | None = None, source: str = "") 
     blocks += _findings(look, selection)
     blocks += _scopes(look, selection)
     blocks += [block for one in kernel_rows.kernel_tables(look, selection) for block in _kernels(one)]
-    blocks += [] if summary.has_gpu_work(look) else _ops(look, selection)
-    blocks.append(f"Next: {code(summary.next_command(look, source))}")
+    blocks += [block for one in kernel_rows.op_tables(look, selection) for block in _ops(one)]
+    blocks.append(f"Next: {code(summary.next_command(look, source, selection))}")
     return "\n\n".join(blocks) + "\n"
 
 
@@ -79,14 +79,14 @@ def _verdict(verdict: Verdict) -> list[str]:
     lines += [
         f"- cannot tell: {text(finding_texts.cannot_tell_text(unknown))}" for unknown in verdict.cannot_tell
     ]
-    lines += [f"- held: {text(held)}" for held in verdict_text.held_texts(verdict)]
+    lines += [f"- held: {text(held)}" for held in verdict_text.held_texts(verdict, most=None)]
     return [f"### Verdict: {verdict_text.tally(verdict)}", "\n".join(lines)]
 
 
 def _findings(look: Look, selection: Selection) -> list[str]:
     found = finding_texts.findings(look, selection)
-    untold = [f"- cannot tell: {text(one)}" for one in finding_texts.untold(look)]
-    head = f"### Findings: {finding_texts.severity_counts(look) if found else 'none'}"
+    untold = [f"- cannot tell: {text(one)}" for one in finding_texts.untold(look, selection)]
+    head = f"### Findings: {finding_texts.findings_aside(found)}"
     return [head, *(_finding(one) for one in found), *(["\n".join(untold)] if untold else [])]
 
 
@@ -114,10 +114,11 @@ def _kernels(one: KernelTable) -> list[str]:
     return [title, listed, *(text(more) for more in (one.rest, one.unclassified) if more), "</details>"]
 
 
-def _ops(look: Look, selection: Selection) -> list[str]:
-    rows = kernel_rows.cpu_ops(look, selection)
-    listed = _table(_OP_COLUMNS, [[cell(row) for _, cell in _OP_COLUMNS] for row in rows])
-    return ["### Ops in the whole trace, by CPU time in themselves", listed] if rows else []
+def _ops(one: OpTable) -> list[str]:
+    per = ", per call" if one.calls > 1 else ""
+    title = f"### Ops in {code(one.scope)}, by CPU time in themselves{per}"
+    listed = _table(_OP_COLUMNS, [[cell(row) for _, cell in _OP_COLUMNS] for row in one.rows])
+    return [title, listed, *([text(one.rest)] if one.rest else [])]
 
 
 def _name(row: ScopeRow) -> str:

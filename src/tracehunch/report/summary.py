@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 from tracehunch.report.origin import GpuShares, devices_used, gpu_shares, n_devices_used, vendor
 from tracehunch.trace.model import Device, Notice, Trace
-from tracehunch.units import join, plural, printable, share, size, time_us
+from tracehunch.units import join, percent, plural, printable, share, size, time_us
+from tracehunch.verdict import SEVERITIES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,6 +28,10 @@ class Selection:
     top: int = 10
     all_scopes: bool = False
 
+    def takes(self, scope: str) -> bool:
+        """Whether something of this scope is shown."""
+        return not self.scopes or scope in self.scopes
+
 
 def recorded_on(look: Look) -> list[tuple[str, str]]:
     """Return what was recorded on what; always how much GPU time is unattributed or outside the window."""
@@ -39,6 +44,8 @@ def recorded_on(look: Look) -> list[tuple[str, str]]:
     ]
     if len(trace.gpu.row):
         lines.append(("GPU time", _share_text(gpu_shares(tree))))
+    if idle := _idle_text(look):
+        lines.append(("GPU idle", idle))
     return lines
 
 
@@ -49,11 +56,13 @@ def notices(look: Look) -> list[Notice]:
     return sorted(both, key=lambda notice: not notice.lossy)
 
 
-def next_command(look: Look, source: str) -> str:
-    """Return the next command to type."""
+def next_command(look: Look, source: str, selection: Selection | None = None) -> str:
+    """Return the next command to type: about a finding that the report shows, else to keep what it shows."""
     named = "TRACE" if source == "-" else shlex.quote(printable(source))
-    if look.checked.findings:
-        return f"tracehunch explain {look.checked.findings[0].id}"
+    shown = [one for one in look.checked.findings if selection is None or selection.takes(one.scope)]
+    if shown:
+        loudest = max(shown, key=lambda one: SEVERITIES.index(one.severity))
+        return f"tracehunch explain {loudest.id}"
     return f"tracehunch guess --from {named} -o hunch.toml"
 
 
@@ -109,6 +118,26 @@ def _share_text(shares: GpuShares) -> str:
     if shares.unattributed:
         lost += f" ({plural(shares.unattributed, 'activity', 'activities')})"
     return f"{time_us(shares.total_us)} in all, {lost}, {outside}"
+
+
+def _idle_text(look: Look) -> str:
+    """``73% of the steps (46.8 ms wall, 12.7 ms busy a step)``; "" where it cannot be known.
+
+    Where the GPU runs behind the host, a step's own time on the host says nothing of idle time: then it is
+    that of the whole recording.
+    """
+    for kind, where, each in (("step", "of the steps", " a step"), ("whole", "of the recorded window", "")):
+        for scope in look.facts.scopes:
+            wall, busy, idle = (scope.value(key) for key in ("wall_time", "gpu_busy", "gpu_idle"))
+            if scope.scope.kind != kind or not (_is_number(wall) and _is_number(busy) and _is_number(idle)):
+                continue
+            if busy <= wall:
+                return f"{percent(100 * idle)} {where} ({time_us(wall)} wall, {time_us(busy)} busy{each})"
+    return ""
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    return isinstance(value, int | float)
 
 
 def has_gpu_work(look: Look) -> bool:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from tracehunch.tree import Tree
 
 _FULL_WIDTH: Final = 160
+_NARROW: Final = 76  # columns; below, only times without what is inside
 _NAME_LIMIT: Final = 55
 
 Cell = Callable[[Row, ProfilerTable], str]
@@ -25,7 +26,7 @@ def render(tree: Tree, *, view: View | None = None, top: int = 25) -> str:
     view = view or View(width=_FULL_WIDTH + 20)
     computed = profiler_table(tree)
     device = "CUDA" if vendor(tree.trace) == "nvidia" else "Device"
-    columns = _columns(device, full=view.width >= _FULL_WIDTH, has_device=computed.has_device)
+    columns = _columns(device, width=view.width, has_device=computed.has_device)
     cells = [
         [printable(row.name), *(cell(row, computed) for _, cell in columns)] for row in computed.rows[:top]
     ]
@@ -64,7 +65,7 @@ def table_object(tree: Tree) -> dict[str, object]:
     }
 
 
-def _columns(device: str, *, full: bool, has_device: bool) -> list[tuple[str, Cell]]:
+def _columns(device: str, *, width: int, has_device: bool) -> list[tuple[str, Cell]]:
     cpu: list[tuple[str, Cell]] = [
         ("Self CPU %", lambda row, whole: _share(row.self_cpu_ns, whole.self_cpu_ns)),
         ("Self CPU", lambda row, _: _time(row.self_cpu_ns)),
@@ -79,8 +80,10 @@ def _columns(device: str, *, full: bool, has_device: bool) -> list[tuple[str, Ce
         (f"{device} time avg", lambda row, _: _time(row.device_ns / row.calls)),
     ]
     calls: tuple[str, Cell] = ("# of Calls", lambda row, _: str(row.calls))
-    if full:
+    if width >= _FULL_WIDTH:
         return [*cpu, *(gpu if has_device else []), calls]
+    if width < _NARROW:
+        return [cpu[1], *([gpu[0]] if has_device else []), calls]
     return [cpu[1], cpu[3], *([gpu[0], gpu[2]] if has_device else []), calls]
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tracehunch.report.finding_texts import FindingText
-    from tracehunch.report.kernel_rows import KernelRow, KernelTable
+    from tracehunch.report.kernel_rows import KernelRow, KernelTable, OpTable
     from tracehunch.report.scope_rows import ScopeRow
     from tracehunch.verdict import Look
 
@@ -48,7 +48,7 @@ def render(
     lines += _findings(look, view, selection)
     if numbers:
         lines += _numbers(look, view, selection)
-    lines += _ending(look, source)
+    lines += _ending(look, source, selection)
     return draw(lines, view)
 
 
@@ -64,8 +64,8 @@ def _numbers(look: Look, view: View, selection: Selection) -> list[Line]:
                 f"the kernels of {len(kernels) - _KERNEL_TABLES} more scopes are in --format json", view, 2
             ),
         ]
-    if not summary.has_gpu_work(look):
-        lines += _cpu_ops(look, view, selection)
+    for ops in kernel_rows.op_tables(look, selection)[:_KERNEL_TABLES]:
+        lines += _ops(ops, view)
     return lines
 
 
@@ -91,8 +91,8 @@ def _warnings(look: Look, view: View) -> list[Line]:
 
 def _findings(look: Look, view: View, selection: Selection) -> list[Line]:
     found = finding_texts.findings(look, selection)
-    aside = f"{finding_texts.severity_counts(look)}, by time at stake" if found else "none"
-    lines = heading("Findings", aside)
+    aside = finding_texts.findings_aside(found)
+    lines: list[Line] = [(), *paragraph(aside, view, first=(Span("Findings", "bold"), "  "), style="dim")]
     loud = [one for one in found if one.severity != "note"]
     notes = [one for one in found if one.severity == "note"]
     for one in loud + notes[:_NOTES_IN_FULL]:
@@ -104,7 +104,7 @@ def _findings(look: Look, view: View, selection: Selection) -> list[Line]:
             (),
             (Span(f"  {plural(len(notes) - selection.top, 'more note')}; --top shows more", "dim"),),
         ]
-    unknown = finding_texts.untold(look)
+    unknown = finding_texts.untold(look, selection)
     if unknown:
         lines += [()] if found else []
     for text in unknown:
@@ -156,7 +156,7 @@ def _scope_columns(view: View, *, gpu: bool) -> list[tuple[Column, Callable[[Sco
     """Return what is shown of scopes: what there is, as far as there is room."""
     wide, narrow = view.width >= _WIDE, view.width < _NARROW
     columns: tuple[tuple[bool, Column, Callable[[ScopeRow], str]], ...] = (
-        (True, Column("scope", "left"), lambda row: row.name),
+        (True, Column("scope", "left", cut="middle"), lambda row: row.name),
         (True, Column("calls"), lambda row: row.calls),
         (not gpu, Column("leaf ops"), lambda row: row.leaf_ops),
         (gpu, Column("kernels"), lambda row: row.kernels),
@@ -210,14 +210,13 @@ def _kernel_cells(row: KernelRow, view: View) -> list[Span | str]:
     return [*cells, row.occupancy, Span(row.name, "dim")] if wide else cells
 
 
-def _cpu_ops(look: Look, view: View, selection: Selection) -> list[Line]:
-    rows = kernel_rows.cpu_ops(look, selection)
-    if not rows:
-        return []
+def _ops(one: OpTable, view: View) -> list[Line]:
+    per = f", per call, {plural(one.calls, 'call')}" if one.calls > 1 else ""
     columns = [Column("share"), Column("self"), Column("total"), Column("calls"), Column("op", "left")]
-    cells = [[row.share, row.self_time, row.total_time, row.calls, row.op] for row in rows]
-    return [*heading("Ops in the whole trace", "by CPU time in themselves"), *table(columns, cells, view)]
+    cells = [[row.share, row.self_time, row.total_time, row.calls, row.op] for row in one.rows]
+    title = heading(f"Ops in {elide(one.scope, _SCOPE_WIDTH)}", f"by CPU time in themselves{per}")
+    return [*title, *table(columns, cells, view), *_below(one.rest, view, 2)]
 
 
-def _ending(look: Look, source: str) -> list[Line]:
-    return [(), (Span("Next: ", "dim"), Span(summary.next_command(look, source), "bold"))]
+def _ending(look: Look, source: str, selection: Selection) -> list[Line]:
+    return [(), (Span("Next: ", "dim"), Span(summary.next_command(look, source, selection), "bold"))]

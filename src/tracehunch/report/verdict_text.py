@@ -88,14 +88,15 @@ def explained_text(surprise: Surprise) -> str:
     return f"explained by {known}" if known else "unexplained: no finding tells why"
 
 
-def held_texts(verdict: Verdict) -> list[str]:
-    """Return the claims that held, the first few, and how many more."""
+def held_texts(verdict: Verdict, most: int | None = _HELD_SHOWN) -> list[str]:
+    """Return the claims that held: ``most`` of them and how many more, or all."""
     texts = [
         f"{held.claim.key} in {printable(held.claim.scope)} {expected_text(held.claim)}"
         for held in verdict.held
     ]
-    more = len(texts) - _HELD_SHOWN
-    return texts[:_HELD_SHOWN] + ([f"{more} more"] if more > 0 else [])
+    more = 0 if most is None else len(texts) - most
+    listed = f"{more} more; --format markdown or json lists all"
+    return texts[:most] + ([listed] if more > 0 else [])
 
 
 def expected_text(claim: Claim) -> str:

@@ -11,6 +11,7 @@ import zlib
 from typing import IO, TYPE_CHECKING
 
 from tracehunch.errors import ReadError
+from tracehunch.trace.foreign import GIVE_TRACE
 from tracehunch.trace.sink import Sink
 from tracehunch.trace.text import printable
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 _CHUNK = 1 << 16
 _SHOWN = 4
+_ENCRYPTED = 1  # bit of a member's flags
 _TAR_MAGIC = slice(257, 262)
 _UNPACK = "unpack it and give one of its files"
 _ZIP_ERRORS = (
@@ -53,21 +55,23 @@ def read_zip(data: Text, notes: Notes) -> Text:
     with archive:
         members = {m.filename: m for m in archive.infolist() if not m.is_dir()}
         if any(name.split("/")[-1] == "data.pkl" for name in members):
-            raise ReadError(
-                "not a trace: this zip is a torch.save file (a pickle)",
-                "",
-                "give the trace that torch.profiler exported",
-            )
+            raise ReadError("not a trace: this zip is a torch.save file (a pickle)", "", GIVE_TRACE)
+        if members and all(name.lower().endswith(".npy") for name in members):
+            raise ReadError("not a trace: this zip is a file of NumPy arrays (.npz)", "", GIVE_TRACE)
         member = members[_only(list(members), "zip")]
         return _read_member(archive, member, notes)
 
 
 def _read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, notes: Notes) -> Text:
+    if member.flag_bits & _ENCRYPTED:
+        raise ReadError(
+            "this zip is encrypted (password)", "", "unpack it with its password and give the trace inside"
+        )
     sink = Sink("zip")
     try:
         with archive.open(member) as stream:
             _copy(stream, sink, member.compress_size, member.file_size)
-    except RuntimeError as error:  # encrypted, or a method that Python does not know
+    except RuntimeError as error:  # a method that Python does not know
         raise ReadError("this zip cannot be read", printable(str(error)), _UNPACK) from None
     except _ZIP_ERRORS as error:
         if sink.size == 0:

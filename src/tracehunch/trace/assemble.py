@@ -10,11 +10,12 @@ import numpy as np
 
 from tracehunch.trace.arguments import arguments_of
 from tracehunch.trace.columns import Batch, batch_of, join
+from tracehunch.trace.durations import distrust_durations
 from tracehunch.trace.header import header_of
 from tracehunch.trace.model import UNKNOWN_NS, Cat, GpuTable, Header, Int32, MemoryTable, Recorded, Trace
 from tracehunch.trace.notes import Notes, Trouble
 from tracehunch.trace.pairs import join_pairs
-from tracehunch.trace.stamps import distrust
+from tracehunch.trace.stamps import distrust_stamps
 from tracehunch.trace.text import count_of
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def assemble(text: Text, label: str, reader: EventReader, keys: Mapping[str, Any
     names = tuple(UNNAMED if name is None else name for name in reader.tables.names)
     _count_unnamed(reader, batch, notes)
     join_pairs(batch, reader.begins, reader.ends, names, notes)
-    distrust(batch, notes)
+    distrust_stamps(batch, notes)
     steps = np.array([name.startswith("ProfilerStep#") for name in names], dtype=bool)
     batch.cat[(batch.cat == Cat.CPU_OP) & steps[batch.name]] = Cat.USER_ANNOTATION
     thread, threads = _as_text(reader, batch)
@@ -43,6 +44,8 @@ def assemble(text: Text, label: str, reader: EventReader, keys: Mapping[str, Any
     process_of_thread = np.array(
         [processes.setdefault(pid, len(processes)) for pid, _ in threads], dtype=np.int32
     )
+    process = process_of_thread[thread]
+    distrust_durations(batch, process, notes)
     header = header_of(keys, label, _seen(reader, batch, names))
     _say_about_whole(reader, batch, header, names, notes)
     own = [f.name for f in fields(Batch) if f.name not in ("gpu", "thread")]
@@ -50,7 +53,7 @@ def assemble(text: Text, label: str, reader: EventReader, keys: Mapping[str, Any
         label=label,
         **{name: getattr(batch, name) for name in own},
         thread=thread,
-        process=process_of_thread[thread],
+        process=process,
         names=names,
         processes=tuple(processes),
         threads=threads,

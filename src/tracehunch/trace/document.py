@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tracehunch.errors import ReadError
 from tracehunch.trace.foreign import refuse_keys, refuse_text
 from tracehunch.trace.notes import Notes, Trouble
-from tracehunch.trace.repair import is_sound, repair
+from tracehunch.trace.repair import WORDS, is_sound, repair
 from tracehunch.trace.scan import STRING, Text, at, skip_blank, value_end
 from tracehunch.trace.splitter import EVENT_START, Ending
 from tracehunch.trace.text import count_of, printable
@@ -54,20 +54,26 @@ def read_document(text: Text, reader: EventReader, notes: Notes) -> dict[str, An
 def _bare_array(text: Text, document: Document, reader: EventReader, notes: Notes) -> None:
     """Read the array form, which may lack its closing bracket."""
     start = document.pos
+    if at(text, skip_blank(text, start + 1)) == b"[":
+        raise _no_event(start, is_whole=value_end(text, start) is not None)
     document.pos, ending = reader.array(start + 1)
     document.arrays = 1
     if at(text, skip_blank(text, start + 1)) == b"{":
         _refuse_nothing(text, start, ending, reader, notes)
     if reader.n_events == 0 and (reader.n_entries or ending is not Ending.CLOSED):
-        raise ReadError(
-            "not a trace",
-            f"the JSON list that begins at byte {start:,} holds no trace event"
-            + (", and the text ends in the middle of it (truncated)" if ending is not Ending.CLOSED else ""),
-            "give the file that torch.profiler exported (an object with traceEvents)",
-        )
+        raise _no_event(start, is_whole=ending is Ending.CLOSED)
     document.done = ending is not Ending.CLOSED
     if ending is not Ending.END_OF_TEXT:
         _say_how_it_ended(text, document.pos, ending, reader, notes)
+
+
+def _no_event(start: int, *, is_whole: bool) -> ReadError:
+    more = "" if is_whole else ", and the text ends in the middle of it (truncated)"
+    return ReadError(
+        "not a trace",
+        f"the JSON list that begins at byte {start:,} holds no trace event{more}",
+        "give the file that torch.profiler exported (an object with traceEvents)",
+    )
 
 
 def _object(text: Text, document: Document, reader: EventReader, notes: Notes) -> None:
@@ -182,7 +188,7 @@ def _say_how_it_ended(text: Text, pos: int, ending: Ending, reader: EventReader,
         notes.say(
             "interleaved",
             f"at byte {pos:,} one text runs into another (two processes wrote the same file?); {kept}, "
-            f"the {len(text) - pos:,} bytes after it are left out",
+            f"{count_of(len(text) - pos, 'byte')} after it left out",
             lossy=True,
         )
 
@@ -203,7 +209,7 @@ def _value(raw: bytes, start: int, key: str, notes: Notes) -> Any:
             lossy=True,
         )
         return None
-    why = ", ".join(trouble.name.lower().replace("_", " ") for trouble in fixed[1])
+    why = ", ".join(WORDS[trouble] for trouble in fixed[1])
     notes.say(
         "damaged-header",
         f"the value of {printable(key, 40)} at byte {start:,} was repaired ({why})",
@@ -266,6 +272,6 @@ def _say_what_follows(text: Text, pos: int, notes: Notes) -> None:
         notes.say(
             "trailing-content",
             f"{what} follows the trace at byte {rest:,} (two files appended?): "
-            f"the {len(text) - rest:,} bytes from there on are not read",
+            f"{count_of(len(text) - rest, 'byte')} from there on not read",
             lossy=True,
         )

@@ -38,6 +38,7 @@ _STACKS_LOOKED_FOR = 32  # pieces; every op has a stack, or none has
 _PID = re.compile(rb'"pid"\s*+:\s*+(\d{1,10})\b')
 _DEVICES = 64  # smaller "process ids" are GPUs
 _NEARBY_BYTES = 1 << 16
+_NEXT_BYTES = 1 << 12
 
 
 class _Stamp(msgspec.Struct, gc=False):
@@ -100,6 +101,7 @@ class EventReader:
         self.n_entries = 0
         self.has_shapes = self.has_stacks = self.has_epoch_fractions = False
         self._progress = progress
+        self._processes_of_block: dict[int, set[int]] = {}
 
     @property
     def n_events(self) -> int:
@@ -204,11 +206,27 @@ class EventReader:
 
     def _is_other_text(self, start: int, end: int) -> bool:
         """Whether none of the processes before a damaged stretch goes on behind it, but others do."""
+        near = self._processes(max(start - _NEXT_BYTES, 0), start)
+        if near and not near.isdisjoint(self._processes(end, end + _NEXT_BYTES)):
+            return False
         before = self._processes(max(start - _NEARBY_BYTES, 0), start)
         behind = self._processes(end, end + _NEARBY_BYTES)
         return bool(before) and bool(behind) and before.isdisjoint(behind)
 
     def _processes(self, start: int, end: int) -> set[int]:
+        """Process ids between two places; whole blocks of text are searched once only."""
+        first, last = -(-start // _NEXT_BYTES), min(end, len(self.text)) // _NEXT_BYTES
+        if first >= last:
+            return self._find_processes(start, end)
+        found = self._find_processes(start, first * _NEXT_BYTES)
+        for block in range(first, last):
+            if block not in self._processes_of_block:
+                at = block * _NEXT_BYTES
+                self._processes_of_block[block] = self._find_processes(at, at + _NEXT_BYTES)
+            found |= self._processes_of_block[block]
+        return found | self._find_processes(last * _NEXT_BYTES, end)
+
+    def _find_processes(self, start: int, end: int) -> set[int]:
         return {pid for match in _PID.findall(self.text, start, end) if (pid := int(match)) >= _DEVICES}
 
     def _add_parsed(self, entries: Sequence[tuple[int | None, Parsed | None]]) -> int:

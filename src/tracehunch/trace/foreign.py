@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import re
+import zlib
+from typing import TYPE_CHECKING, Any, Final
 
 from tracehunch.errors import ReadError
 from tracehunch.trace.repair import is_sound
@@ -13,26 +15,39 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _HEAD = 1 << 16
-_GIVE_TRACE = "give the trace that torch.profiler exported (export_chrome_trace or tensorboard_trace_handler)"
+GIVE_TRACE: Final = (
+    "give the trace that torch.profiler exported (export_chrome_trace or tensorboard_trace_handler)"
+)
 _SNAPSHOT = "a CUDA memory snapshot of PyTorch"
-_VIEW_SNAPSHOT = f"view it at pytorch.org/memory_viz, or {_GIVE_TRACE}"
+_VIEW_SNAPSHOT = f"view it at pytorch.org/memory_viz, or {GIVE_TRACE}"
 
 _MAGIC: tuple[tuple[bytes, str, str], ...] = (
-    (b"SQLite format 3\0", "an SQLite database", f"an nsys export cannot be read; {_GIVE_TRACE}"),
-    (b"NVR\0", "an Nsight Compute report", _GIVE_TRACE),
-    (b"\x7fELF", "an ELF binary", _GIVE_TRACE),
-    (b"MZ", "a Windows binary", _GIVE_TRACE),
-    (b"\x89HDF", "an HDF5 file", _GIVE_TRACE),
-    (b"\x93NUMPY", "a NumPy array", _GIVE_TRACE),
-    (b"\x89PNG", "a picture (PNG)", _GIVE_TRACE),
-    (b"%PDF", "a PDF document", _GIVE_TRACE),
+    (b"SQLite format 3\0", "an SQLite database", f"an nsys export cannot be read; {GIVE_TRACE}"),
+    (b"NVR\0", "an Nsight Compute report", GIVE_TRACE),
+    (b"\x7fELF", "an ELF binary", GIVE_TRACE),
+    (b"MZ", "a Windows binary", GIVE_TRACE),
+    (b"\x89HDF", "an HDF5 file", GIVE_TRACE),
+    (b"\x93NUMPY", "a NumPy array", GIVE_TRACE),
+    (b"\x89PNG", "a picture (PNG)", GIVE_TRACE),
+    (b"\xff\xd8\xff", "a picture (JPEG)", GIVE_TRACE),
+    (b"%PDF", "a PDF document", GIVE_TRACE),
+    (b"PAR1", "a Parquet file", GIVE_TRACE),
+    (b"ARROW1", "an Arrow file", GIVE_TRACE),
+    (b"\x5d\0\0", "LZMA-compressed (.lzma)", "unpack it with xz -d --format=lzma"),
     (b"7z\xbc\xaf\x27\x1c", "a 7z archive", "unpack it and give the trace inside"),
     (b"Rar!", "a RAR archive", "unpack it and give the trace inside"),
     (b"\x04\x22\x4d\x18", "lz4-compressed", "unpack it with lz4 -d"),
     (b"\x1f\x9d", "compressed with compress (.Z)", "unpack it with uncompress"),
     (b"version https://git-lfs", "a Git LFS pointer, not the file itself", "fetch it with: git lfs pull"),
-    (b"# ", "a text file", _GIVE_TRACE),
+    (b"# ", "a text file", GIVE_TRACE),
 )
+_PICKLE = re.compile(
+    rb"\x80[\x02-\x05]"
+    rb"|\((?:dp|lp)\d+\n|[}\]]q\0|\(?c[\w.]+\n\w+\n"  # protocols 0 and 1, of a dict, a list or an object
+)
+_PACKET = re.compile(rb"\n(?P<size>[\x80-\xff]{0,4}[\x01-\x7f])(?P<field>[^\0-\x07])", re.DOTALL)
+_WIRE_TYPES = (0, 1, 2, 5)  # of protobuf
+_PACKETS = 64  # so many are looked at
 _SUFFIXES = {
     ".nsys-rep": "a report of Nsight Systems (nsys)",
     ".qdrep": "a report of Nsight Systems (nsys)",
@@ -44,7 +59,7 @@ _SUFFIXES = {
 def refuse_suffix(label: str) -> ReadError | None:
     """Return the error for a name that says what it is; None for all others."""
     kind = next((kind for suffix, kind in _SUFFIXES.items() if label.lower().endswith(suffix)), None)
-    return ReadError(f"this is {kind}, not a trace of torch.profiler", "", _GIVE_TRACE) if kind else None
+    return ReadError(f"this is {kind}, not a trace of torch.profiler", "", GIVE_TRACE) if kind else None
 
 
 def refuse_text(text: Text) -> ReadError:
@@ -58,16 +73,43 @@ def refuse_text(text: Text) -> ReadError:
             f"the file is {what}", "the disk was full, or the job died before the export", "export it again"
         )
     head = bytes(text[:_HEAD])
-    return _by_magic(head) or _by_look(head) or _other_text(text, pos)
+    return _by_magic(text, head) or _by_look(head) or _other_text(text, pos)
 
 
-def _by_magic(head: bytes) -> ReadError | None:
+def _by_magic(text: Text, head: bytes) -> ReadError | None:
     for magic, kind, todo in _MAGIC:
         if head.startswith(magic):
             return _not_a_trace(kind, todo)
-    if head[:1] == b"\x80" and head[1:2] in (b"\x02", b"\x03", b"\x04", b"\x05"):
-        return _pickle(head)
+    if _PICKLE.match(head):
+        return _pickle(text, head)
+    if _is_zlib(head):
+        return _not_a_trace("zlib-compressed", "unpack it (it has a zlib header) and give the trace inside")
+    if _is_perfetto(text):
+        return _not_a_trace("a trace of Perfetto in its own format (protobuf)", GIVE_TRACE)
     return None
+
+
+def _is_zlib(head: bytes) -> bool:
+    if head[:1] != b"x" or int.from_bytes(head[:2], "big") % 31:  # RFC 1950
+        return False
+    try:
+        return bool(zlib.decompressobj().decompress(head, 1))
+    except zlib.error:
+        return False
+
+
+def _is_perfetto(text: Text) -> bool:
+    """Whether this is a list of packets: field 1 with a length, and fields of a known type inside each."""
+    pos = 0
+    for _ in range(_PACKETS):
+        match = _PACKET.match(text, pos)
+        if match is None or int(match["field"][0]) & 7 not in _WIRE_TYPES:
+            return False
+        size = sum((byte & 127) << 7 * i for i, byte in enumerate(match["size"]))
+        pos = match.end("size") + size
+        if pos >= len(text):
+            break
+    return pos <= len(text)
 
 
 def _by_look(head: bytes) -> ReadError | None:
@@ -77,9 +119,9 @@ def _by_look(head: bytes) -> ReadError | None:
             "an HTML or XML page (an error page saved in place of the file?)", "download the file again"
         )
     if b"QuadD" in head or b"Nsight Systems" in head:
-        return _not_a_trace("a report of Nsight Systems (nsys)", _GIVE_TRACE)
+        return _not_a_trace("a report of Nsight Systems (nsys)", GIVE_TRACE)
     if b"\0" in head:
-        return _not_a_trace(f"a binary file (begins {head[:8].hex(' ')})", _GIVE_TRACE)
+        return _not_a_trace(f"a binary file (begins {head[:8].hex(' ')})", GIVE_TRACE)
     return None
 
 
@@ -89,19 +131,19 @@ def _other_text(text: Text, pos: int) -> ReadError:
         return ReadError(
             "not a trace",
             f"the file holds the JSON value {start.strip()}, no object with traceEvents",
-            _GIVE_TRACE,
+            GIVE_TRACE,
         )
     return ReadError(
         f'not JSON: unexpected "{start}" at byte {pos:,}',
         "a trace begins with a brace or a bracket",
-        _GIVE_TRACE,
+        GIVE_TRACE,
     )
 
 
-def _pickle(head: bytes) -> ReadError:
-    if b"segments" in head or b"device_traces" in head:
+def _pickle(text: Text, head: bytes) -> ReadError:
+    if b"segments" in head or re.search(b"device_traces", text):  # which may come after all segments
         return _not_a_trace(f"{_SNAPSHOT} (a pickle)", _VIEW_SNAPSHOT)
-    return _not_a_trace("a Python pickle, which is never loaded because it can run code", _GIVE_TRACE)
+    return _not_a_trace("a Python pickle, which is never loaded because it can run code", GIVE_TRACE)
 
 
 def _not_a_trace(kind: str, todo: str) -> ReadError:
@@ -117,9 +159,9 @@ def refuse_keys(keys: Mapping[str, Any], *, only_early: bool = False) -> None:
 
 def _kind_of_keys(keys: Mapping[str, Any]) -> tuple[str, str]:
     if "nodes" in keys and ("schema" in keys or "start_ts" in keys):
-        return "an execution trace (ExecutionTraceObserver, Chakra)", _GIVE_TRACE
+        return "an execution trace (ExecutionTraceObserver, Chakra)", GIVE_TRACE
     if "segments" in keys and ("device_traces" in keys or "allocator_settings" in keys):
         return f"{_SNAPSHOT} as JSON", _VIEW_SNAPSHOT
     if "speedscope" in str(keys.get("$schema", "")):
-        return "a speedscope profile", _GIVE_TRACE
+        return "a speedscope profile", GIVE_TRACE
     return "", ""

@@ -8,7 +8,7 @@ from typing import Any
 
 from tracehunch.trace.model import Device, Header, Recorded
 
-_RANK = re.compile(r"(?:^|[^a-z])rank[-_=]?(\d{1,6})(?!\d)", re.IGNORECASE)
+_RANK = re.compile(r"(?:^|[^a-z])rank[-_=.: \[]{0,2}([0-9]{1,6})(?![0-9])", re.IGNORECASE)
 _VERSION = re.compile(r"\d+\.\d+\S*")
 _TORCH_KEYS = ("torchversion", "pytorchversion", "torch", "pytorch")
 _DIGITS = re.compile(r"[0-9]{1,18}")

@@ -13,13 +13,14 @@ from tracehunch.trace.columns import number
 from tracehunch.trace.model import ABSENT, UNKNOWN_NS
 from tracehunch.trace.notes import Trouble
 from tracehunch.trace.structs import ARG_KEYS, NO_ARGS, NOTHING, Args, Event
-from tracehunch.trace.times import exact_ns
+from tracehunch.trace.times import NUMBER, exact_ns
 from tracehunch.trace.values import decode
 
 ROW_PHASES = ("X", "B")
 _INT64 = 2**63
 _RAW_ARGS = ("input_dims", "call_stack", "grid", "block")
 _FLOAT_ARGS = ("blocks_per_sm", "occupancy_percent")
+_NON_FINITE = ("nan", "inf", "infinity")
 _IDS = ("correlation", "external_id", "old_external_id")
 
 
@@ -107,11 +108,11 @@ def _duration(raw: msgspec.Raw, troubles: Counter[Trouble]) -> int:
 def _duration_trouble(raw: msgspec.Raw, text: str) -> Trouble:
     if raw is NOTHING:
         return Trouble.DUR_MISSING
-    try:
-        value = float(text)
-    except ValueError:
+    if text.lower().lstrip("+-") in _NON_FINITE:
+        return Trouble.DUR_NON_FINITE
+    if NUMBER.fullmatch(text) is None:
         return Trouble.DUR_NOT_NUMBER
-    return Trouble.DUR_HUGE if math.isfinite(value) else Trouble.DUR_NON_FINITE
+    return Trouble.DUR_HUGE if math.isfinite(float(text)) else Trouble.DUR_NON_FINITE
 
 
 def _text_or_none(value: Any) -> str | None:

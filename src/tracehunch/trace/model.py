@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tracehunch.units import plural
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
@@ -166,6 +168,10 @@ class Trace:
 
     def __len__(self) -> int:
         return len(self.cat)
+
+    def __repr__(self) -> str:
+        gpu = plural(len(self.gpu.row), "GPU activity", "GPU activities")
+        return f"<Trace of {self.label}: {plural(self.n_events, 'event')}, {gpu}>"
 
     def name_of(self, row: int) -> str:
         """Return the name of a row, exactly as recorded."""

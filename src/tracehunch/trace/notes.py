@@ -95,13 +95,14 @@ class Trouble(Enum):
     DUR_HUGE = Wording(
         "bad-duration",
         "event",
-        "{n} whose dur is implausible (runs past everything else in the file, beyond the next kernel on its "
-        "stream): unusable, left out of all times",
+        "{n} whose dur is implausible (runs past everything else in the file, or beyond several later "
+        "activities on its stream): unusable, left out of all times",
     )
     LOST_STAMP = Wording(
         "lost-timestamp",
         "event",
-        "{n} with ts 0, far outside the rest of the trace (lost timestamp): kept, left out of the time span",
+        "{n} whose ts (0 or another) lies far outside the rest of the trace (lost timestamp): kept, left out "
+        "of the time span",
     )
     UNMATCHED_BEGIN = Wording(
         "unmatched-begin", "begin event", "{n} (ph B) never end: unmatched, their duration is unknown"

@@ -13,6 +13,19 @@ from tracehunch.trace.scan import TOKEN
 KEPT_DEPTH = 200
 """Arguments nested deeper are cut: no profiler writes them, and decoders recurse."""
 
+WORDS = {
+    Trouble.ESCAPE: "invalid escape, a lone backslash",
+    Trouble.EATEN_QUOTE: "a backslash before a closing quote",
+    Trouble.CONTROL: "raw control character",
+    Trouble.UTF8: "bytes that are not UTF-8",
+    Trouble.SURROGATE: "half a surrogate pair",
+    Trouble.NON_FINITE: "NaN or infinity, which are not finite",
+    Trouble.BARE_TOKEN: "bare token",
+    Trouble.INNER_COMMA: "superfluous comma",
+    Trouble.NESTED: "nested too deep",
+}
+"""All that ``repair`` may say it changed."""
+
 _Json = msgspec.json.Decoder(msgspec.Raw)
 _SURROGATE = re.compile(
     r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(?P<lone>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
@@ -56,6 +69,8 @@ def repair(text: bytes) -> tuple[bytes, Counter[Trouble]] | None:
         if is_sound(data):
             lone = sum(1 for match in _ESCAPE.finditer(plain) if match[1] is None)
             return data, troubles + Counter({Trouble.ESCAPE: lone})
+    elif plain.count('"') % 2:
+        return None  # no repair but that of an eaten quote changes how many there are
     for attempt, more in ((plain, Counter[Trouble]()), _without_eaten_quotes(plain)):
         fixed, found = _fix(attempt)
         data, cut = _prune(fixed.encode("utf-8", "replace"))
@@ -77,8 +92,8 @@ def _fix(text: str) -> tuple[str, Counter[Trouble]]:
 
     def fixed(match: re.Match[str]) -> str:
         part = match[0]
-        if match["string"] is not None:
-            return _fix_string(part, found)
+        if match.lastgroup == "string":
+            return part if part.isprintable() and "\\" not in part else _fix_string(part, found)
         if match["comma"] is not None:
             found[Trouble.INNER_COMMA] += 1
             return ""

@@ -39,9 +39,14 @@ CLOSED = re.compile(rb"\](?!\s*+" + _KEY + rb")")
 """The array's end, and no bracket in place of an event's brace."""
 
 _GAP = re.compile(rb"[\s\0,]*+")
+_OTHER_EVENTS = re.compile(rb'"traceEvents"')
 _PHASE = re.compile(rb'"ph"\s*+:')
 _ENDS_TRIED = 16
 _NESTED_BYTES = 1 << 22
+_TRIED_AHEAD = 1 << 21
+_TRIED_PER_BYTE = 16
+_COUNTED, _CHECKED, _REPAIRED = 4, 16, 1
+"""So many bytes of counting braces, of checking, and of repair take as long as one of repair."""
 
 
 class Ending(Enum):
@@ -63,6 +68,21 @@ class Element:
     troubles: Counter[Trouble] = field(default_factory=Counter)
 
 
+class _Next:
+    """The next match of a pattern at or behind a place that only ever moves on; each is searched for once."""
+
+    def __init__(self, text: Text, pattern: re.Pattern[bytes]) -> None:
+        self._text, self._pattern = text, pattern
+        self._match: re.Match[bytes] | None = None
+        self.is_over = False  # there are no more
+
+    def behind(self, pos: int) -> re.Match[bytes] | None:
+        if not self.is_over and (self._match is None or self._match.start() < pos):
+            self._match = self._pattern.search(self._text, pos)
+            self.is_over = self._match is None
+        return self._match
+
+
 class Splitter:
     """Iterates over the entries from ``start``, where one begins, until the next begins at ``goal`` or later.
 
@@ -78,12 +98,15 @@ class Splitter:
         self.pos = start
         self.ending: Ending | None = None
         self.notes = notes
+        self._start = start
         self._goal = goal
         self._is_other = is_other
         self._commas = 0  # how many stand before the next entry when all is well
         self._lost = False  # the text just before was dropped
-        self._boundary: re.Match[bytes] | None = None  # the next plausible end of an event before another
-        self._no_more = False  # there is none
+        self._tried = 0
+        self._boundary = _Next(text, _BEHIND)
+        self._array_end = _Next(text, ARRAY_END)
+        self._other_events = _Next(text, _OTHER_EVENTS)
 
     def __iter__(self) -> Iterator[Element]:
         while self.ending is None:
@@ -126,21 +149,27 @@ class Splitter:
         start = EVENT_START.search(self.text, pos)
         return start is not None and b'"traceEvents"' not in bytes(self.text[pos : start.start()])
 
-    def _following(self, pos: int) -> re.Match[bytes] | None:
-        """Find the next plausible boundary between events at or behind ``pos``; each is searched for once."""
-        if not self._no_more and (self._boundary is None or self._boundary.start() < pos):
-            self._boundary = _BEHIND.search(self.text, pos)
-            self._no_more = self._boundary is None
-        return self._boundary
+    def _may_try(self, size: int, share: int) -> bool:
+        """Whether work on ``size`` more bytes stays in proportion to the text, and not to its square."""
+        if self._tried > _TRIED_AHEAD + _TRIED_PER_BYTE * (self.pos - self._start):
+            return False
+        self._tried += size // share
+        return True
 
     def _element(self, start: int) -> Element | None:
-        following = self._following(start)
+        following = self._boundary.behind(start)
         stop = following.start() + 1 if following else None
+        ends = []
         for end in self._ends(start, stop):
+            if not self._may_try(end - start, _CHECKED):
+                break
+            ends.append(end)
             text = bytes(self.text[start:end])
             if is_sound(text):
                 return self._found(end, Element(start, text))
-        for end in self._ends(start, stop):
+        for end in ends:
+            if not self._may_try(end - start, _REPAIRED):
+                break
             fixed = repair(bytes(self.text[start:end]))
             if fixed is not None:
                 return self._found(end, Element(start, *fixed))
@@ -155,18 +184,25 @@ class Splitter:
         limit, farthest = len(self.text), start + _NESTED_BYTES
         if stop is not None:
             yield stop
+            if not self._may_try(stop - start, _COUNTED):
+                return
             braces = STRING.sub(b"", bytes(self.text[start:stop]))
             is_inside = braces.count(b"{") > braces.count(b"}")  # of a list of objects
             limit, farthest = stop, farthest if is_inside else stop
         nested = _NESTED.match(self.text, start, farthest)
         if nested and self._is_between(nested.end()):
             yield nested.end()
-        for match in islice(ARRAY_END.finditer(self.text, start, limit), _ENDS_TRIED):
-            yield match.start() + 1
+        first = self._array_end.behind(start)
+        if first and first.end() <= limit:
+            for match in islice(ARRAY_END.finditer(self.text, first.start(), limit), _ENDS_TRIED):
+                yield match.start() + 1
 
     def _other_ends(self, start: int) -> Iterator[int]:
         """Where an entry that is no object ends, if it stands between commas and swallows no event."""
+        if not self._may_try(0, _COUNTED):
+            return
         end = value_end(self.text, start)
+        self._tried += ((len(self.text) if end is None else end) - start) // _COUNTED
         gap = None if end is None else _GAP.match(self.text, end)
         between = gap and (b"," in gap[0] or at(self.text, gap.end()) in (b"]", b""))
         if end and between and not EVENT_START.search(self.text, start, end):
@@ -180,7 +216,7 @@ class Splitter:
             return True
         if gap and b"," in gap[0] and any(True for _ in self._other_ends(behind)):
             return True
-        return self._no_more and _BEHIND_ARRAY.match(self.text, behind) is not None
+        return self._boundary.is_over and _BEHIND_ARRAY.match(self.text, behind) is not None
 
     def _found(self, end: int, element: Element) -> Element | None:
         self.pos = end
@@ -192,11 +228,11 @@ class Splitter:
 
     def _drop(self, start: int, stop: int | None) -> None:
         """Give up the text from ``start`` to the next event or the end of the array, or see that it ends."""
-        if stop is not None and (
-            b'"traceEvents"' in bytes(self.text[start:stop]) or self._is_other(start, stop)
-        ):
-            self.ending = Ending.OTHER_TEXT
-            return
+        if stop is not None:
+            others = self._other_events.behind(start)
+            if (others and others.end() <= stop) or self._is_other(start, stop):
+                self.ending = Ending.OTHER_TEXT
+                return
         again = EVENT_START.search(self.text, start + 1)
         end = again.start() if again else self._last_end(start)
         if end is None:

@@ -16,6 +16,9 @@ _LIMIT_NS = 2**62
 """No stamp or duration of a real run is beyond; also keeps start + duration within int64."""
 
 _MOST_DIGITS = 20
+NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+"""Numbers as files write them; Python itself reads more as one (``1_000``, digits of other scripts)."""
+
 _PLAIN = re.compile(r"([0-9]{1,18})(?:\.([0-9]{1,3}))?")
 
 
@@ -29,15 +32,18 @@ def whole_ns(microseconds: Float64) -> Int64:
 
 def exact_ns(text: str) -> int:
     """Nearest nanosecond of a decimal number of microseconds; UNKNOWN_NS where the text is none."""
+    text = text.strip()
     plain = _PLAIN.fullmatch(text)
     ns = int(plain[1]) * 1000 + int((plain[2] or "").ljust(3, "0")) if plain else _rounded_ns(text)
     return ns if abs(ns) < _LIMIT_NS else UNKNOWN_NS
 
 
 def _rounded_ns(text: str) -> int:
+    if NUMBER.fullmatch(text) is None:
+        return UNKNOWN_NS
     try:
-        value = Decimal(text.strip())
-    except InvalidOperation:
+        value = Decimal(text)
+    except InvalidOperation:  # an exponent beyond all bounds
         return UNKNOWN_NS
     if not value.is_finite() or value.adjusted() > _MOST_DIGITS:
         return UNKNOWN_NS

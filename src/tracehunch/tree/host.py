@@ -39,7 +39,12 @@ class Host:
 
 
 def nest_host(trace: Trace) -> Host:
-    """Nest the host's rows; Python frames are no part of it (``source`` and ``modules`` nest theirs)."""
+    """Nest the host's rows; Python frames are no part of it (``source`` and ``modules`` nest theirs).
+
+    A row may end up to 2 ns after the one around it, for start and duration are rounded to the nanosecond; up
+    to 1 us where stamps are whole microseconds. Beyond that it crosses, and so does an op that outlasts its
+    step. Other annotations may cross without being told: those of torch.compile's phases do.
+    """
     n = len(trace)
     steps = is_step(trace)
     ops = (trace.cat == Cat.CPU_OP) & ~steps
@@ -50,8 +55,9 @@ def nest_host(trace: Trace) -> Host:
     rank = np.where(steps[rows], Cat.USER_ANNOTATION, trace.cat[rows])
     rank = np.where(rank == Cat.USER_ANNOTATION, 0, rank)
     tolerance = resolution if resolution >= _COARSE_NS else _SLACK_NS
+    counted = (rank > 0) | steps[rows]
     found = nest(
-        trace.thread[rows], start, trace.end_ns()[rows], rank, tolerance_ns=tolerance, counted=rank > 0
+        trace.thread[rows], start, trace.end_ns()[rows], rank, tolerance_ns=tolerance, counted=counted
     )
     ordered = rows[found.order]
     is_op = ops[ordered]

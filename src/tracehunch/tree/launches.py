@@ -55,11 +55,14 @@ def join(trace: Trace, api: Int8, parent: Int32) -> Launches:
 
 
 def _launch_rows(trace: Trace, api: Int8, wanted: Int64) -> Int64:
-    """Find calls that launch by their name, or by a correlation that only they and a GPU row have."""
+    """Find calls that launch by their name, or by a correlation that only they and a GPU row have.
+
+    A launch without a correlation of its own (0, or none) is a launch all the same: nothing can join it.
+    """
     calls = trace.rows(*LAUNCH_CATS)
-    calls = calls[trace.correlation[calls] > 0]
     by_name = is_one_of(api, LAUNCHES)[calls]
     rows = calls[by_name]
+    calls, by_name = calls[trace.correlation[calls] > 0], by_name[trace.correlation[calls] > 0]
     missing = np.unique(wanted[_lookup(trace.correlation[rows], wanted)[2] == 0])
     others = calls[~by_name]
     others = others[np.isin(trace.correlation[others], missing)] if missing.size else others[:0]

@@ -12,6 +12,7 @@ from tracehunch.tree.frames import Frames
 from tracehunch.tree.nesting import NONE
 from tracehunch.tree.ownership import Ownership
 from tracehunch.tree.window import Window
+from tracehunch.units import plural
 
 Bool = NDArray[np.bool_]
 ScopeKind = Literal["annotation", "framework", "step", "module", "whole"]
@@ -87,6 +88,9 @@ class Tree:
     """The time the file covers."""
     frames: Frames | None = None
     """Python frames around host rows, for ``source_line``."""
+
+    def __repr__(self) -> str:
+        return f"<Tree of {self.trace.label}: {plural(len(self.scopes), 'scope')}>"
 
     def ancestors(self, row: int) -> list[int]:
         """Rows around a host row, innermost first."""

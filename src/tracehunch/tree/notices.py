@@ -85,6 +85,7 @@ def _outside_window(linked: Linked) -> Iterator[Notice]:
     if not rows.size:
         return
     ids = trace.correlation[linked.launches.rows]
+    ids = ids[ids > 0]
     early = int(np.count_nonzero(trace.correlation[rows] < ids.min())) if ids.size else 0
     when = "before or after the window"
     if early == rows.size:

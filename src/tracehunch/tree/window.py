@@ -15,6 +15,8 @@ _COVERING: Final = (Cat.CPU_OP, Cat.USER_ANNOTATION, Cat.RUNTIME, Cat.DRIVER, *G
 
 _EMPTY_SHARE: Final = 0.9
 _EMPTY_NS: Final = 500_000_000
+_OFF_NS: Final = 1_000_000  # to stop the profiler and start it again takes longer
+_OFF_STEPS: Final = 0.5  # at least one step ran without it, at its own pace
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +47,16 @@ def window_of(trace: Trace, steps: NDArray[np.bool_]) -> Window:
     if not rows.size:
         return Window()
     start, end = trace.start_ns[rows], trace.end_ns()[rows]
-    return Window(int(start.min()), int(end.max()), _gaps(start, end, _step_jumps(trace, steps)))
+    lengths = trace.dur_ns[steps & (trace.dur_ns != UNKNOWN_NS)]
+    least = max(_OFF_NS, int(_OFF_STEPS * np.median(lengths)) if lengths.size else 0)
+    return Window(int(start.min()), int(end.max()), _gaps(start, end, _step_jumps(trace, steps), least))
 
 
-def _gaps(start: Int64, end: Int64, jumps: list[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    """Find stretches with no row at all: between steps whose numbers jump, or longer than all the rest."""
+def _gaps(start: Int64, end: Int64, jumps: list[tuple[int, int]], least: int) -> tuple[tuple[int, int], ...]:
+    """Find stretches with no row at all: between steps whose numbers jump, or longer than all the rest.
+
+    Numbers jump also where the row of a step is lost: then its ops are there, and leave only short stretches.
+    """
     order = np.argsort(start, kind="stable")
     reach = np.maximum.accumulate(end[order])
     opens, closes = reach[:-1], start[order][1:]
@@ -59,7 +66,7 @@ def _gaps(start: Int64, end: Int64, jumps: list[tuple[int, int]]) -> tuple[tuple
         found.add((int(opens[empty.argmax()]), int(closes[empty.argmax()])))
     for left, right in jumps:
         low, high = int(np.searchsorted(opens, left)), int(np.searchsorted(closes, right, "right"))
-        if low < high and empty[low:high].max() > 0:
+        if low < high and empty[low:high].max() > least:
             widest = low + int(empty[low:high].argmax())
             found.add((int(opens[widest]), int(closes[widest])))
     return tuple(sorted(found))

@@ -1,0 +1,55 @@
+"""Words that tracehunch prints, and what they mean: glossary.toml as pages."""
+
+from __future__ import annotations
+
+import textwrap
+import tomllib
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_WIDTH: Final = 80
+
+
+@cache
+def glossary() -> Mapping[str, str]:
+    """Word, in lower case -> its page."""
+    tables = tomllib.loads(Path(__file__).with_name("glossary.toml").read_text(encoding="utf-8"))
+    return {
+        name.lower(): _page(word, table)
+        for word, table in tables.items()
+        for name in (word, *table.get("also", ()))
+    }
+
+
+def op_page(name: str) -> str:
+    """Return the page of an op: what it is, and how to see what it launches."""
+    text = (
+        f"An op, which the host runs: not a kernel, so its name tells nothing of the GPU. "
+        f"'tracehunch look TRACE --top 100' lists kernels with the op that launched each; "
+        f"'tracehunch explain' decodes a kernel's name. A hunch.toml may claim of it as of a scope: "
+        f'scope = "{name}".'
+    )
+    return f"{name}\n{_wrapped(text)}"
+
+
+def _page(word: str, table: Mapping[str, object]) -> str:
+    lines = [word, _wrapped(str(table["text"]))]
+    see = table.get("see")
+    if isinstance(see, list):
+        lines.append(_wrapped(f"see also: {', '.join(see)}"))
+    return "\n".join(lines)
+
+
+def _wrapped(text: str) -> str:
+    return textwrap.fill(
+        text,
+        _WIDTH,
+        initial_indent="  ",
+        subsequent_indent="  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
