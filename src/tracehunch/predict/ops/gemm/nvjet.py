@@ -34,8 +34,8 @@ class Choice:
     """The kernel expected: `tile` over (n, m), `splits` along K (1 for none).
 
     `tiles` counts them with the clusters' padding, `sms` how many run at once, `waves` how many rounds that
-    makes. `memset` tells whether the tile counter is cleared by a memset before. `certainty` is the share of the
-    near-equal kernels that agree on memset and split.
+    makes. `memset` tells whether the tile counter is cleared by a memset before. `certainty` is the share
+    of the near-equal kernels that agree on memset and split.
     """
 
     tile: tuple[int, int]
