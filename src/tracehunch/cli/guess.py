@@ -1,4 +1,4 @@
-"""``tracehunch guess --from TRACE``: write the hunch.toml of what a trace shows."""
+"""``tracehunch guess``: predict ``sdpa`` and ``attention`` calls, or write a trace's hunch.toml."""
 
 from __future__ import annotations
 
@@ -8,15 +8,34 @@ from pathlib import Path
 import click
 
 from tracehunch.cli import common
+from tracehunch.cli.failures import did_you_mean
+from tracehunch.cli.guess_attention import attention
+from tracehunch.cli.guess_sdpa import sdpa
 from tracehunch.cli.inputs import refuse_to_overwrite
 from tracehunch.cli.options import debug_option
 from tracehunch.units import plural
 
 
-@click.command("guess")
-@click.option(
-    "--from", "source", required=True, metavar="TRACE", help="The trace (file, folder or -) to learn from."
+class Guesses(click.Group):
+    """The group of what can be guessed; an unknown word is told with what was meant."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the subcommand, or say what was meant; a file gets the option that was forgotten."""
+        word = args[0]
+        if word not in self.commands and not word.startswith("-"):
+            if Path(word).exists():
+                raise click.UsageError(f"{word} is a file; did you mean tracehunch guess --from {word}?", ctx)
+            there = f"; there are {', '.join(self.commands)}, and --from TRACE"
+            raise click.UsageError(f"cannot guess {word!r}{did_you_mean(word, self.commands) or there}", ctx)
+        return super().resolve_command(ctx, args)
+
+
+@click.group(
+    "guess", cls=Guesses, invoke_without_command=True, subcommand_metavar="[sdpa | attention] [ARGS]..."
 )
+@click.option("--from", "source", metavar="TRACE", help="The trace (file, folder or -) to learn from.")
 @click.option(
     "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write to FILE."
 )
@@ -31,12 +50,27 @@ from tracehunch.units import plural
     help="Claim only of this scope (or op); repeat for more.",
 )
 @debug_option
-def guess(source: str, output: Path | None, times: bool, scopes: tuple[str, ...]) -> int:
-    """Write the hunch.toml of what a trace shows, as a baseline.
+@click.pass_context
+def guess(
+    ctx: click.Context, source: str | None, output: Path | None, times: bool, scopes: tuple[str, ...]
+) -> int:
+    """Predict what a trace should show, or write the hunch.toml of what one shows.
 
-    It claims what does not change from run to run: exact counts, the SDPA backend, data types, tensor cores.
-    Hold later traces against it with 'tracehunch check'; edit it freely.
+    'guess sdpa' and 'guess attention' predict calls from their shapes, for a GPU and a PyTorch version.
+    'guess --from TRACE' claims what a trace shows and does not change from run to run: exact counts, the SDPA
+    backend, data types, tensor cores. Hold later traces against it with 'tracehunch check'; edit it freely.
     """
+    if ctx.invoked_subcommand is not None:
+        if source is not None or output is not None or times or scopes:
+            raise click.UsageError(f"options of --from do not go with 'guess {ctx.invoked_subcommand}'", ctx)
+        return common.FINE
+    if source is None:
+        raise click.MissingParameter(ctx=ctx, param=ctx.command.params[0])
+    return _from_trace(source, output, times=times, scopes=scopes)
+
+
+def _from_trace(source: str, output: Path | None, *, times: bool, scopes: tuple[str, ...]) -> int:
+    """Write a baseline."""
     from tracehunch import api  # noqa: PLC0415  # numpy and msgspec load only when a trace is looked at
     from tracehunch.guess.write import write_hunch  # noqa: PLC0415  # as above
 
@@ -58,3 +92,7 @@ def guess(source: str, output: Path | None, times: bool, scopes: tuple[str, ...]
     if times and not any(claim.unit == "us" for claim in made.claims):
         common.note("no times were claimed: the trace names no GPU that they would be of")
     return common.FINE
+
+
+guess.add_command(sdpa)
+guess.add_command(attention)

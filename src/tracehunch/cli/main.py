@@ -23,7 +23,7 @@ VERBS: Final[dict[str, tuple[str, str]]] = {
     "look": ("tracehunch.cli.look", "Say what a trace shows, the costly surprises first."),
     "attention": ("tracehunch.cli.attention", "Guess, run and look at attention in all its variants."),
     "check": ("tracehunch.cli.check", "Hold a trace against a hunch.toml."),
-    "guess": ("tracehunch.cli.guess", "Write the hunch.toml of what a trace shows, as a baseline."),
+    "guess": ("tracehunch.cli.guess", "Predict what a trace should show, or write the hunch.toml of one."),
     "explain": (
         "tracehunch.cli.explain",
         "Explain a kernel's name, a finding, a fact or a word of a report.",

@@ -14,7 +14,7 @@ from tracehunch.errors import GuessError
 from tracehunch.predict.activities import Activities
 from tracehunch.predict.attention import VARIANTS, predict_attention
 from tracehunch.predict.environment import Environment
-from tracehunch.predict.forecast import Forecast, forecast
+from tracehunch.predict.forecast import Forecast, forecast, plain_name
 from tracehunch.predict.roofline import AttentionTime
 from tracehunch.predict.roofline.time import Clock
 from tracehunch.predict.sdpa import SdpaCall, call_from_row, predict_rows, tensor
@@ -36,9 +36,7 @@ def predict_sdpa_rows(lines: Iterable[str], env: Environment) -> Iterator[str]:
     return predict_rows(lines, env, _count)
 
 
-def predict_attention_rows(
-    lines: Iterable[str], env: Environment, *, clock: Clock = "host"
-) -> Iterator[str]:
+def predict_attention_rows(lines: Iterable[str], env: Environment, *, clock: Clock = "host") -> Iterator[str]:
     """Add `predicted` to each line that has B, H, S, D, dtype and a variant, as `backend` or `variant`.
 
     It has `backend`, `kernels`, `copies`, `memsets`, `raises` (null for no error), `gpu_time_us`, `low_us`,
@@ -112,13 +110,14 @@ def _variant(raw: Mapping[str, Any]) -> str:
     todo = f'give one of {", ".join(VARIANTS)} as "backend" or "variant"'
     if not given:
         raise GuessError("no backend or variant is given", "", todo)
-    names = {value.removeprefix("sdpa_") if isinstance(value, str) else value for value in given.values()}
-    if len(names) > 1:
+    names = []
+    for name in given.values():
+        if not isinstance(name, str) or plain_name(name) not in VARIANTS:
+            raise GuessError(f"backend {name!r} is not known", "", todo)
+        names.append(plain_name(name))
+    if len(set(names)) > 1:
         raise GuessError("backend and variant differ", "", "leave one out")
-    (name,) = names
-    if name not in VARIANTS:
-        raise GuessError(f"backend {name!r} is not known", "", todo)
-    return str(name)
+    return names[0]
 
 
 def _decoded(text: str) -> dict[str, Any]:

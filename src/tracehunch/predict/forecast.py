@@ -1,4 +1,4 @@
-"""Everything that is expected of one attention variant: backend, activities, work, time and what limits it."""
+"""All that is expected of one attention variant: backend, activities, work, time and what limits it."""
 
 from dataclasses import dataclass, replace
 from typing import Final
@@ -86,7 +86,8 @@ def forecast(variant: str, call: SdpaCall, env: Environment, *, clock: Clock = "
     """
     name = plain_name(variant)
     if name in BY_HAND:
-        picked, backend = None, "none"
+        picked = None
+        backend: str | None = "none"
         forward = predict_attention(name, call, env)
     else:
         picked = predict_sdpa(call, pinned_to(name, env))
@@ -122,13 +123,15 @@ def forecast(variant: str, call: SdpaCall, env: Environment, *, clock: Clock = "
         time_of(clock, backward=True),
         flops,
         moved,
-        _bound(flops, moved, call, env, on_gpu, by_host),
+        _bound(flops, moved, call, env, on_gpu=on_gpu, by_host=by_host),
     )
 
 
 def _untimed(timed: str | None, call: SdpaCall, env: Environment, picked: SdpaPrediction | None) -> str:
     """Return why work and time cannot be given, "" if they can."""
     if timed is None:
+        if picked is not None and picked.chosen == "error":
+            return "no backend takes the call"
         said = "" if picked is None else picked.cannot_tell
         return said or "which backend answers the call cannot be told"
     if env.device not in ("cuda", "rocm"):
@@ -157,6 +160,7 @@ def _bound(
     moved: int | None,
     call: SdpaCall,
     env: Environment,
+    *,
     on_gpu: AttentionTime | NoEstimate,
     by_host: AttentionTime | NoEstimate,
 ) -> Bound | None:

@@ -1,0 +1,102 @@
+"""Options that the subcommands of ``guess`` share, and the environment that they name."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from tracehunch.cli import common
+from tracehunch.cli.failures import did_you_mean
+from tracehunch.cli.inputs import refuse_to_overwrite
+from tracehunch.errors import GuessError, ReadError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from tracehunch.cli.options import Command
+    from tracehunch.predict.environment import Environment
+
+_OLDEST_CUDNN: Final = 7000
+"""7.0.0, as `torch.backends.cudnn.version()` would give it."""
+
+
+def environment_options(command: Command) -> Command:
+    """``--gpu``, ``--torch``, ``--cudnn``: ``gpu: str``, ``torch_version: str``, ``cudnn: int | None``."""
+    command = click.option(
+        "--cudnn",
+        type=int,
+        metavar="N",
+        help="As torch.backends.cudnn.version() gives it, 91900.  [default: that of the PyPI wheel]",
+    )(command)
+    command = click.option(
+        "--torch", "torch_version", required=True, metavar="VERSION", help="PyTorch, as 2.11 or 2.11.0+cu130."
+    )(command)
+    return click.option(
+        "--gpu", required=True, metavar="NAME", help="As h200, a100-80-sxm or 'NVIDIA H100 PCIe'."
+    )(command)
+
+
+def rows_option(*, required: bool) -> Callable[[Command], Command]:
+    """``--rows``: ``rows: str``, or None where it is not required."""
+    return click.option(
+        "--rows",
+        required=required,
+        metavar="FILE",
+        help="JSON lines to predict, one call a line; - reads them from stdin.",
+    )
+
+
+def environment_of(gpu: str, torch_version: str, cudnn: int | None) -> Environment:
+    """Return the environment that the options name.
+
+    Raises:
+        GuessError: an unknown GPU or version, with the one that was meant, or all there are.
+
+    """
+    from tracehunch.hardware import all_gpus  # noqa: PLC0415  # tables load only where they are used
+    from tracehunch.predict.environment import environment, gpu_named  # noqa: PLC0415  # as above
+
+    if cudnn is not None and cudnn < _OLDEST_CUDNN:
+        raise click.BadParameter(
+            f"{cudnn} is no cuDNN version; 9.19.0 is 91900, 8.9.7 is 8907", param_hint="--cudnn"
+        )
+    try:
+        found = gpu_named(gpu)
+    except GuessError as error:
+        keys = [one.key for one in all_gpus()]
+        words = dict.fromkeys([key.split("-")[0] for key in keys] + keys)  # a key's first word may do
+        meant = did_you_mean(gpu, words).removeprefix("; ")
+        raise GuessError(error.what, error.why, f"{meant} {error.todo}" if meant else error.todo) from None
+    return environment(found, torch_version, cudnn)
+
+
+def answer_rows(rows: str, output: Path | None, predict: Callable[[Iterable[str]], Iterator[str]]) -> int:
+    """Write each line of a file or of stdin with its prediction; nothing where a line is wrong."""
+    if rows != "-":
+        refuse_to_overwrite(output, Path(rows))
+    answered = [f"{line}\n" for line in predict(_lines(rows))]
+    common.emit("".join(answered), output)
+    if not answered:
+        common.note(f"{'stdin' if rows == '-' else rows} has no lines, so nothing was predicted")
+    return common.FINE
+
+
+def _lines(rows: str) -> list[str]:
+    name = "stdin" if rows == "-" else rows
+    try:
+        if rows != "-":
+            data = Path(rows).read_bytes()
+        elif sys.stdin is None:  # closed
+            raise ReadError("cannot read stdin", "it is closed", "give --rows FILE")
+        else:
+            data = sys.stdin.buffer.read()
+        return data.decode("utf-8-sig").split("\n")
+    except OSError as error:
+        todo = "give a file of JSON lines, or - for stdin"
+        raise ReadError(f"cannot read {name}", error.strerror or str(error), todo) from None
+    except UnicodeDecodeError as error:
+        at = data.count(b"\n", 0, error.start) + 1
+        raise ReadError(f"{name}, line {at}: no UTF-8", "", "give one JSON object a line") from None

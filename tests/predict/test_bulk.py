@@ -1,0 +1,174 @@
+"""Many calls at once: lines in, the same lines with `predicted` out, held against what an H200 did."""
+
+import gzip
+import json
+import statistics
+import time
+from pathlib import Path
+
+import pytest
+
+from tracehunch.errors import GuessError
+from tracehunch.predict.bulk import predict_attention_rows, predict_sdpa_rows
+from tracehunch.predict.environment import environment
+
+TRUTH = Path(__file__).parents[1] / "data" / "truth"
+ROW = {"B": 2, "H": 8, "S": 1024, "Sk": 1024, "D": 64, "causal": True, "dtype": "bfloat16"}
+TIMES = ("gpu_time_us", "low_us", "high_us", "bwd_us", "bwd_low_us", "bwd_high_us")
+
+
+def read(name):
+    with gzip.open(TRUTH / f"{name}_h200.jsonl.gz", "rt", encoding="utf-8") as file:
+        return list(file)
+
+
+def counts(names):
+    copies = sum(name.startswith("Memcpy") for name in names)
+    memsets = sum(name.startswith("Memset") for name in names)
+    return len(names) - copies - memsets, copies, memsets
+
+
+@pytest.fixture(scope="module")
+def env():
+    return environment("h200", "2.11", 91900)
+
+
+@pytest.fixture(scope="module")
+def timed(env):
+    return [json.loads(line) for line in predict_attention_rows(read("sdpa_timing"), env)]
+
+
+def one(row, env, **options):
+    (line,) = predict_attention_rows([json.dumps(row)], env, **options)
+    return json.loads(line)["predicted"]
+
+
+def test_the_grid_is_answered_with_counts_in_time(env):
+    lines = read("sdpa_grid")
+    start = time.process_time()
+    answered = [json.loads(line) for line in predict_sdpa_rows(lines, env)]
+    assert time.process_time() - start < 2.0
+    assert json.dumps(answered[0]) == lines[0].strip()
+    assert len(answered) == 3001
+    for row in answered[1:]:
+        assert [row["predicted"][key] for key in ("chosen", "flash", "efficient", "cudnn")] == [
+            row[key] for key in ("chosen", "flash", "efficient", "cudnn")
+        ]
+        if "kernels" in row or "run_error" in row:
+            assert row["predicted"]["raises"] == row.get("run_error")
+    ran = [row for row in answered if isinstance(row.get("kernels"), list)]
+    kernels, copies, _ = zip(*(counts(row["kernels"]) for row in ran), strict=True)
+    assert sum(row["predicted"]["kernels"] == seen for row, seen in zip(ran, kernels, strict=True)) >= 206
+    assert sum(row["predicted"]["copies"] == seen for row, seen in zip(ran, copies, strict=True)) >= 206
+
+
+def test_probes_pass_unchanged(timed):
+    raw = [json.loads(line) for line in read("sdpa_timing")]
+    assert [row for row in timed if "probe" in row] == [row for row in raw if "probe" in row]
+
+
+def test_times_hold_the_measurements(timed):
+    rows = [row for row in timed if "fwd_ms" in row]
+    errors = [abs(row["predicted"]["gpu_time_us"] / (1e3 * row["fwd_ms"]) - 1) for row in rows]
+    inside = sum(
+        row["predicted"]["low_us"] <= 1e3 * row["fwd_ms"] <= row["predicted"]["high_us"] for row in rows
+    )
+    assert statistics.median(errors) < 0.25
+    assert inside >= 0.85 * len(rows)
+    trained = [row for row in rows if row.get("bwd_ms")]
+    inside = sum(
+        row["predicted"]["bwd_low_us"] <= 1e3 * row["bwd_ms"] <= row["predicted"]["bwd_high_us"]
+        for row in trained
+    )
+    assert inside >= 0.85 * len(trained)
+
+
+def test_activities_of_every_variant(env):
+    rows = [json.loads(line) for line in predict_attention_rows(read("attention_activities"), env)][1:]
+    assert all(row["predicted"]["raises"] == row.get("error") for row in rows)
+    ran = [row for row in rows if "activities" in row]
+    right = sum(
+        [row["predicted"].get(key) for key in ("kernels", "copies")]
+        == list(counts([name for name, _ in row["activities"]])[:2])
+        for row in ran
+    )
+    assert right >= 0.97 * len(ran)
+
+
+def test_three_thousand_different_calls_take_less_than_two_seconds(env):
+    variants = ("naive", "naive_inplace", "math", "flash", "efficient", "cudnn", "auto")
+    lines = [json.dumps(ROW | {"S": 64 + n, "Sk": 64 + n, "backend": variants[n % 7]}) for n in range(3000)]
+    start = time.process_time()
+    assert len(list(predict_attention_rows(lines, env))) == 3000
+    assert time.process_time() - start < 2.0
+
+
+@pytest.mark.parametrize("variant", ["naive", "naive_inplace", "math", "flash", "efficient", "cudnn", "auto"])
+@pytest.mark.parametrize("key", ["backend", "variant"])
+def test_what_a_line_gets(env, variant, key):
+    found = one(ROW | {key: variant}, env)
+    expected = {"auto": "cudnn", "naive": "none", "naive_inplace": "none"}.get(variant, variant)
+    assert found["backend"] == expected
+    assert found["raises"] is None
+    assert found["low_us"] < found["gpu_time_us"] < found["high_us"]
+    assert found["bwd_low_us"] < found["bwd_us"] < found["bwd_high_us"]
+    assert found["flops"] > 0
+    assert found["hbm_bytes"] > 0
+    assert found["bound"] in ("compute", "memory", "overhead")
+    assert found == one(ROW | {"variant": f"sdpa_{variant}"}, env)
+
+
+def test_work_is_exact_for_the_causal_half(env):
+    pairs = 1024 * 1025 // 2
+    assert one(ROW | {"backend": "flash"}, env)["flops"] == 2 * 8 * pairs * 4 * 64
+    assert one(ROW | {"backend": "naive"}, env)["flops"] == 2 * 8 * 1024 * 1024 * 4 * 64
+    assert one(ROW | {"backend": "flash"}, env)["hbm_bytes"] == 4 * 2 * 8 * 1024 * 64 * 2
+
+
+def test_a_refused_call_raises_and_has_no_time(env):
+    found = one(ROW | {"backend": "flash", "dtype": "float32"}, env)
+    assert found["raises"].startswith("No available kernel")
+    assert not {"backend", *TIMES, "flops", "hbm_bytes", "bound"} & found.keys()
+
+
+def test_what_cannot_be_told_is_absent():
+    found = one(ROW | {"backend": "flash"}, environment(torch="2.11", device="cuda"))
+    assert found == {"raises": None}
+
+
+def test_the_gpus_own_time_is_less_than_what_the_host_sees(env):
+    small = ROW | {"S": 16, "Sk": 16, "backend": "flash"}
+    assert one(small, env, clock="gpu")["gpu_time_us"] < one(small, env)["gpu_time_us"]
+    assert one(small, env)["bound"] == "overhead"
+
+
+def test_a_prediction_that_is_there_is_replaced(env):
+    (first,) = predict_attention_rows([json.dumps(ROW | {"backend": "math"})], env)
+    (second,) = predict_attention_rows([first], env)
+    assert json.loads(first) == json.loads(second)
+
+
+def test_grouped_heads_that_do_not_divide_raise(env):
+    found = one(ROW | {"Hk": 3, "gqa": True, "backend": "auto"}, env)
+    assert found["raises"]
+    assert "gpu_time_us" not in found
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("nonsense", "line 2: no JSON"),
+        ("[1]", "line 2: no JSON object"),
+        ('{"B": 1, "backend": "math"}', "line 2: .*required field"),
+        (json.dumps(ROW), "line 2: no backend or variant"),
+        (json.dumps(ROW | {"backend": "flsh"}), "line 2: backend 'flsh' is not known; give one of naive"),
+        (json.dumps(ROW | {"backend": 3}), "line 2: backend 3 is not known"),
+        (json.dumps(ROW | {"backend": ["math"]}), "line 2: backend .* is not known"),
+        (json.dumps(ROW | {"backend": "math", "variant": "flash"}), "line 2: backend and variant differ"),
+        (json.dumps(ROW | {"backend": "math", "dtype": "float12"}), "line 2: 'float12' is no data type"),
+        (json.dumps(ROW | {"backend": "math", "B": "2"}), "line 2: .*Expected `int`"),
+    ],
+)
+def test_a_line_that_makes_no_sense_is_named(env, line, says):
+    with pytest.raises(GuessError, match=says):
+        list(predict_attention_rows([json.dumps(ROW | {"backend": "math"}), line], env))
