@@ -91,6 +91,28 @@ def test_counts_take_the_lower_median_and_times_the_mean_of_the_middle(facts_of,
     assert scope.value("copy_bandwidth") == 10**9
 
 
+def test_a_kernel_of_another_process_does_not_stand_in_for_a_lost_one(facts_of, row):
+    """Both processes have launch 1; the first one's kernel is lost."""
+    events = []
+    for pid, device, start in ((1, 0, 0), (2, 1, 1000)):
+        for number in (1, 2):
+            call = row("cuda_runtime", "cudaLaunchKernel", start + 10 * number, 5, correlation=number)
+            events.append(call | {"pid": pid})
+            if (pid, number) != (1, 1):
+                kernel = row("kernel", "k", start + 100 * number, 5, correlation=number, device=device)
+                events.append(kernel | {"pid": device})
+    counts = facts_of(events).counts
+    assert counts["n_launches"] == 4
+    assert counts["n_launches_without_gpu_op"] == 1
+    assert counts["n_orphan_gpu_ops"] == 0
+
+
+def test_launches_without_a_correlation_are_counted(facts_of, row):
+    calls = [row("cuda_runtime", "cudaLaunchKernel", 10 * k, 5, correlation=k) for k in range(3)]
+    counts = facts_of([*calls, row("kernel", "k", 50, 5, correlation=2)]).counts
+    assert (counts["n_launches"], counts["n_launches_without_gpu_op"]) == (3, 2)
+
+
 def test_the_profilers_last_wait_is_not_the_programs(facts_of, row):
     events = [
         row("user_annotation", "ProfilerStep#1", 0, 50),

@@ -185,6 +185,22 @@ def test_reading_many_damaged_events_takes_time_in_proportion(made):
     assert seconds(4000) < 12 * seconds(1000) + 0.2
 
 
+@pytest.mark.parametrize("end", [b"", b"}]}", b'"a":[{}]' * 1000 + b"}]}"])
+@pytest.mark.parametrize(
+    "start", [b'{"ph":"X",', b'{"ph":"X","args":{"a":"', b'[1,{"ph":"X"},', b'{"a":[{"ph":"X"},']
+)
+def test_hostile_nesting_takes_time_in_proportion(start, end):
+    begun = time.perf_counter()
+    _read(b'{"traceEvents":[' + start * 20_000 + end)
+    assert time.perf_counter() - begun < 10  # by the square of the length it would be minutes
+
+
+def test_odd_values_of_the_header_are_repaired_and_said_in_words():
+    trace = read_bytes(TEXT.replace(b'"traceEvents"', b'"note": "a\x07b", "traceEvents"', 1), "x")
+    (message,) = [n.message for n in trace.notices if n.code == "damaged-header"]
+    assert "control character" in message
+
+
 def test_event_ends_are_ascending():
     assert len(ENDS) == len(ENTRIES)
     assert all(a < b for a, b in pairwise(ENDS))

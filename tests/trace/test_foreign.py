@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import json
+import lzma
 import pickle
 import sqlite3
+import zipfile
+import zlib
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -16,6 +21,14 @@ from tracehunch.trace import read, read_bytes
 class _Bomb:
     def __reduce__(self):
         return (Path.touch, (Path("unpickled"),))
+
+
+def _zip(*names: str) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name in names:
+            archive.writestr(name, b"\x93NUMPY")
+    return buffer.getvalue()
 
 
 SNAPSHOT = {"segments": [], "device_traces": [[]], "allocator_settings": {}}
@@ -31,6 +44,19 @@ FILES = {
     "an HTML page": (b"<!DOCTYPE html><html><body>404</body></html>", "HTML"),
     "a Git LFS pointer": (b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n", "LFS"),
     "an ELF binary": (b"\x7fELF\2\1\1" + bytes(60), "ELF"),
+    "a late memory snapshot": (
+        pickle.dumps({"a": "x" * 100_000, "segments": [], "device_traces": [[]]}),
+        "memory snapshot",
+    ),
+    "a pickle of protocol 0": (pickle.dumps({"a": 1}, protocol=0), "pickle"),
+    "a list pickled with protocol 0": (pickle.dumps([1, 2], protocol=0), "pickle"),
+    "a pickle of protocol 1": (pickle.dumps({"a": 1}, protocol=1), "pickle"),
+    "an object pickled with protocol 0": (pickle.dumps(SimpleNamespace(a=1), protocol=0), "pickle"),
+    "an LZMA file": (lzma.compress(b'{"traceEvents": []}', format=lzma.FORMAT_ALONE), "LZMA"),
+    "a zlib stream": (zlib.compress(b'{"traceEvents": []}'), "zlib"),
+    "a Perfetto trace": (b"\x0a\x10\x08\x01\x12\x0cabcdefghijkl" * 50, "Perfetto"),
+    "a NumPy archive": (_zip("a.npy", "b.npy"), "NumPy"),
+    "a list in a list": (b'[[{"ph": "X", "name": "a", "ts": 1, "dur": 1}]]', "no trace event"),
     "some binary": (b"\x01\x02\x00\x03", "binary"),
     "a picture": (b"\x89PNG\r\n\x1a\n" + bytes(20), "PNG"),
     "an lz4 file": (b"\x04\x22\x4d\x18" + bytes(20), "lz4"),

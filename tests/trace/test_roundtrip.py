@@ -15,7 +15,8 @@ from tracehunch.trace import read_bytes
 names = st.text(st.characters(codec="utf-8"), max_size=12) | st.sampled_from(
     ['},{"ph":"X"', '"traceEvents": [', "a]}", 'quote " and \\', "\x00\x1f", "\u2028", "名前"]
 )
-stamps = st.integers(1, 2**43 * 1000 - 1).map(lambda ns: ns / 1000)
+_RUN_NS = 10**10
+"""What lies farther apart may be distrusted."""
 arguments = st.dictionaries(
     st.sampled_from(["correlation", "External id", "Sequence number", "x", "Call stack"]),
     st.integers(0, 2**31),
@@ -25,16 +26,17 @@ arguments = st.dictionaries(
 
 @st.composite
 def events(draw: st.DrawFn) -> list[dict[str, Any]]:
-    entries = []
+    entries, base_ns = [], draw(st.integers(1, 2**43 * 1000 - 1 - _RUN_NS))
     for phase in draw(st.lists(st.sampled_from("XXXXXXisfMC"), max_size=25)):
         entry = {
             "ph": phase,
             "cat": draw(st.sampled_from(["cpu_op", "kernel", "cuda_runtime", "ac2g", "made up"])),
         }
         entry |= {"name": draw(names), "pid": draw(st.integers(0, 9) | names), "tid": draw(st.integers(0, 9))}
-        entry["ts"] = draw(stamps)
+        entry["ts"] = (base_ns + draw(st.integers(0, _RUN_NS))) / 1000
         if phase == "X":
-            entry["dur"] = draw(st.integers(0, 10**12)) / 1000
+            long_or_usual = st.integers(1000, 9000) if entry["cat"] == "kernel" else st.integers(0, 10**12)
+            entry["dur"] = draw(long_or_usual) / 1000
         if draw(st.booleans()):
             entry["args"] = draw(arguments)
         entries.append(entry)

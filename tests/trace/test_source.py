@@ -51,6 +51,17 @@ def test_standard_input(piped, monkeypatch):
     assert (trace.n_events, trace.label) == (277, "standard input")
 
 
+def test_standard_input_that_is_closed(monkeypatch):
+    monkeypatch.setattr(sys, "stdin", None)
+    with pytest.raises(ReadError, match="closed"):
+        read("-")
+
+
+def test_an_empty_path_is_no_folder():
+    with pytest.raises(ReadError, match="empty"):
+        read("")
+
+
 def test_a_named_pipe_is_read_to_its_end(tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)

@@ -39,6 +39,11 @@ def test_text_is_exact_at_any_size(ns):
         ("9" * 5000, UNKNOWN_NS),
         ("1e999999999999", UNKNOWN_NS),
         ("12 us", UNKNOWN_NS),
+        ("1_000", UNKNOWN_NS),
+        ("\uff11\uff12", UNKNOWN_NS),
+        ("0x10", UNKNOWN_NS),
+        ("+1.5", 1500),
+        (" 1.5\n", 1500),
     ],
 )
 def test_texts(text, ns):
@@ -50,7 +55,9 @@ def _codes(data: bytes) -> list[str]:
 
 
 def test_every_reason_for_an_unusable_duration_is_told_apart(made):
-    entries = [made.complete(dur=dur) for dur in (1.0, -1, None, "x", "nan", 1e20)]
+    entries = [
+        made.complete(dur=dur) for dur in (1.0, -1, None, "x", "nan", 1e20, "1_0", "\uff11\uff12", "-inf")
+    ]
     del entries[0]["dur"]
     trace = read_bytes(made.compact(entries), "x")
     assert (trace.dur_ns == UNKNOWN_NS).all()
@@ -72,16 +79,87 @@ def test_a_kernel_that_outlasts_everything_is_distrusted(made):
 @pytest.mark.parametrize(
     "change",
     [
-        {"at": 19, "dur": 1_600_000.0},  # the last on its stream: a long kernel, nothing contradicts it
-        {"at": 5, "dur": 12_000.0},  # overlaps others (branches of a graph) but ends with them
-        {"at": 5, "dur": 1_600_000.0, "args": {"device": 0, "stream": 9}},  # alone on its stream
+        {"at": 19, "dur": 80_000.0},  # the last on its stream: a long kernel, nothing contradicts it
+        {"at": 5, "dur": 1_005.0},  # overlaps the next one slightly (programmatic dependent launch)
+        {"at": 5, "dur": 2_010.0},  # and two
+        {"at": 5, "dur": 150.0},  # not ten times as long as the others
+        {
+            "at": 5,
+            "dur": 80_000.0,
+            "args": {"device": 0, "stream": 9, "correlation": 99},
+        },  # alone on its stream
+        {"at": 5, "dur": 12_000.0, "args": {"device": 0, "correlation": 99}, "tid": ""},  # of no known stream
     ],
 )
 def test_long_kernels_that_may_be_true_are_believed(change, made):
-    kernels = [made.kernel(1000.0 * i, 20.0) for i in range(20)]
+    change = dict(change)
+    kernels = _stream(made)
     at = change.pop("at")
     kernels[at] |= change
     assert _codes(made.compact(kernels)) == []
+
+
+def _stream(made) -> list[dict]:
+    return [made.kernel(1000.0 * i, 20.0, args={"correlation": i + 1}) for i in range(20)]
+
+
+def test_a_kernel_that_outlasts_several_later_ones_on_its_stream_is_distrusted(made):
+    kernels = _stream(made)
+    kernels[5]["dur"] = 3_500.0
+    trace = read_bytes(made.compact(kernels), "x")
+    assert np.flatnonzero(trace.dur_ns == UNKNOWN_NS).tolist() == [5]
+    assert _codes(made.compact(kernels)) == ["bad-duration"]
+
+
+def test_branches_of_one_graph_launch_may_outlast_each_other(made):
+    kernels = _stream(made)
+    for kernel in kernels[5:12]:
+        kernel["args"]["correlation"] = 6
+    kernels[5]["dur"] = 6_500.0
+    assert _codes(made.compact(kernels)) == []
+
+
+def test_kernels_that_all_outlast_others_share_a_queue_with_them(made):
+    kernels = _stream(made)
+    for at in (2, 8, 14):
+        kernels[at] |= {"name": "persistent", "dur": 4_500.0}
+    assert _codes(made.compact(kernels)) == []
+    kernels[8]["name"] = kernels[14]["name"] = "k"
+    assert _codes(made.compact(kernels)) == ["bad-duration"]
+
+
+def test_streams_of_several_processes_are_not_one(made):
+    kernels = _stream(made)
+    kernels[5]["dur"] = 3_500.0
+    ops = [made.complete(pid=pid, tid=pid) for pid in (1, 2)]
+    assert _codes(made.compact([*ops[:1], *kernels])) == ["bad-duration"]
+    assert _codes(made.compact([*ops, *kernels])) == []
+
+
+@pytest.mark.parametrize("stream", [7, 9])
+def test_a_last_kernel_that_ends_far_behind_all_else_is_distrusted(made, stream):
+    kernels = _stream(made)
+    kernels[19] |= {"dur": 1_600_000.0, "tid": stream, "args": {"stream": stream, "correlation": 20}}
+    wait = made.complete(cat="cuda_runtime", name="cudaDeviceSynchronize", ts=19_000.0, dur=1_600_001.0)
+    assert _codes(made.compact([made.complete(), *kernels])) == ["bad-duration"]
+    assert _codes(made.compact([made.complete(), *kernels, wait])) == []
+    window = made.complete(cat="Trace", name="PyTorch Profiler (0)", ts=0.0, dur=1_600_000.0)
+    assert _codes(made.compact([made.complete(), *kernels, window])) == []
+
+
+@pytest.mark.parametrize("lost", [1.0, -5.0, 0.0, 77.0, 9e15 / 1000])
+def test_a_lost_stamp_need_not_be_zero(made, lost):
+    host = [made.complete(ts=5e12 + i) for i in range(3)]
+    kernels = [made.kernel(5e12 + i, 1.0) for i in range(3)]
+    trace = read_bytes(made.compact([made.kernel(lost, 1.0), *host, *kernels]), "x")
+    assert [n.code for n in trace.notices if n.lossy] == ["lost-timestamp"]
+    assert np.flatnonzero(trace.start_ns == UNKNOWN_NS).tolist() == [0]
+
+
+def test_a_gpu_whose_clock_is_another_has_not_lost_its_stamps(made):
+    host = [made.complete(ts=5e12 + i) for i in range(3)]
+    kernels = [made.kernel(9e12 + i, 1.0) for i in range(3)]
+    assert _codes(made.compact([*host, *kernels])) == []
 
 
 def test_a_stamp_of_zero_is_lost_only_where_all_else_is_far_away(made):

@@ -133,6 +133,36 @@ def test_damage_in_the_middle_keeps_the_part_before_and_says_so():
     assert any(n.code == "damaged-compression" and n.lossy and "byte" in n.message for n in trace.notices)
 
 
+PACKERS = {"gzip": gzip.compress, "xz": lzma.compress, "bzip2": bz2.compress, "zip": lambda t: _zip(a_json=t)}
+
+
+@pytest.mark.parametrize("kind", PACKERS)
+def test_text_of_a_damaged_stream_that_is_no_trace_is_put_down_to_the_damage(kind):
+    """The text cannot be read, and the stream that gave it is damaged too: that is to blame."""
+    text = b'{"schemaVersion": 1, ?' + b"".join(b"%d" % (k * k) for k in range(60_000))
+    data = PACKERS[kind](text)
+    data = data[: len(data) * 2 // 3] if kind != "zip" else data.replace(data[200:260], bytes(60))
+    with pytest.raises(ReadError) as caught:
+        read_bytes(data, "x")
+    assert kind in str(caught.value)
+    assert any(word in str(caught.value) for word in ("truncated", "damaged", "corrupt"))
+
+
+def test_a_bad_checksum_is_said_of_text_that_cannot_be_read():
+    data = bytearray(gzip.compress(b'{"schemaVersion": 1, x'))
+    data[-5] ^= 1
+    with pytest.raises(ReadError, match=r"byte 21.*gzip checksum"):
+        read_bytes(bytes(data), "x")
+
+
+def test_an_encrypted_zip_is_named_so():
+    data = bytearray(_zip(trace_json=TEXT))
+    for magic, at in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        data[data.index(magic) + at] |= 1
+    with pytest.raises(ReadError, match="encrypted"):
+        read_bytes(bytes(data), "x")
+
+
 def test_other_bytes_behind_a_gzip_stream_are_ignored_and_said():
     trace = read_bytes(gzip.compress(TEXT) + b"garbage", "x")
     assert trace.n_events == EVENTS

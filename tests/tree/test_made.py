@@ -100,6 +100,11 @@ def test_annotations_that_cross_ops_are_no_damage(events, trace_of):
     assert "crossing-ops" not in codes(link(trace_of(events)))
 
 
+def test_a_step_that_ends_inside_an_op_crosses_it(events, trace_of):
+    events.note("ProfilerStep#1", 0.003, 10.004).op("aten::a", 5, 5.107)
+    assert codes(link(trace_of(events)))["crossing-ops"].lossy
+
+
 def test_rounded_stamps_do_not_cross(events, trace_of):
     """Whole microseconds: a child sticks out of its parent by less than one."""
     events.op("aten::a", 100, 10).op("aten::b", 104, 7).launch(105, 1, dur=2).kernel(120, 1)
@@ -248,10 +253,32 @@ def test_clocks_that_disagree(events, trace_of):
 
 
 def test_a_server_that_waits_is_a_gap_and_a_jump_of_steps_is_one(events, trace_of):
-    events.note("ProfilerStep#1", 0, 50).note("ProfilerStep#2", 60, 50).note("ProfilerStep#9", 500, 50)
+    events.note("ProfilerStep#1", 0, 50).note("ProfilerStep#2", 60, 50).note("ProfilerStep#9", 5000, 50)
     tree = link(trace_of(events))
-    assert tree.window.gaps == ((110_000, 500_000),)
+    assert tree.window.gaps == ((110_000, 5_000_000),)
     assert tree.window.recorded_ns == 160_000
+
+
+def test_a_step_whose_row_is_lost_leaves_no_gap(events, trace_of):
+    for number in (1, 2, 4, 5):
+        events.note(f"ProfilerStep#{number}", 5_000 * number, 4_900)
+    for start in range(5_000, 30_000, 500):
+        events.op("aten::a", start + 50, 400)
+    assert link(trace_of(events)).window.gaps == ()
+    assert link(trace_of(events[:4])).window.gaps == ((14_900_000, 20_000_000),)
+
+
+def test_a_short_break_between_steps_is_no_gap(events, trace_of):
+    events.note("ProfilerStep#1", 0, 50).note("ProfilerStep#2", 60, 50).note("ProfilerStep#4", 170, 50)
+    assert link(trace_of(events)).window.gaps == ()
+
+
+def test_a_launch_without_a_correlation_is_one_that_nothing_joins(events, trace_of):
+    events.op("aten::a", 0, 10).launch(2, 0).kernel(20, 0).launch(4, 7).kernel(30, 7).launch(6, -1)
+    tree = link(trace_of(events))
+    assert tree.launches.size == 3
+    assert tree.launch[tree.trace.gpu.row].tolist() == [NONE, int(tree.launches[1])]
+    assert "2 launches of 3" in codes(tree)["launches-without-gpu"].message
 
 
 def test_steps_that_follow_each_other_have_no_gap(events, trace_of):

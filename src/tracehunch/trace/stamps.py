@@ -38,10 +38,14 @@ def distrust_stamps(batch: Batch, notes: Notes) -> None:
 
 
 def _near_zero(batch: Batch) -> NDArray[np.bool_]:
-    """Rows that start at about 0 where all else lies far away: CUPTI writes 0 for a stamp it never got."""
+    """Rows that start at 0, or GPU rows at about it, where all else lies far away.
+
+    CUPTI writes 0 for a stamp that it never got; converted to another clock it may come out near 0.
+    """
     none = np.zeros(len(batch.cat), dtype=bool)
-    zero = np.abs(batch.start_ns) < _NEAR_ZERO_NS  # UNKNOWN_NS, which has no absolute value, stays negative
-    zero &= batch.start_ns != UNKNOWN_NS
+    zero = batch.start_ns == 0
+    gpu = batch.gpu.row[np.abs(batch.start_ns[batch.gpu.row]) < _NEAR_ZERO_NS]
+    zero[gpu[batch.start_ns[gpu] != UNKNOWN_NS]] = True  # which has no absolute value and stays negative
     if not zero.any():
         return none
     others = batch.start_ns[(batch.start_ns != UNKNOWN_NS) & ~zero & (batch.cat != Cat.SPAN)]
@@ -50,7 +54,7 @@ def _near_zero(batch: Batch) -> NDArray[np.bool_]:
     first, window = int(others.min()), int(others.max() - others.min())
     if first <= max(_FAR_NS, _FAR_WINDOWS * window):
         return none
-    return zero if first > _FAR_FOR_HOST_NS else zero & np.isin(batch.cat, GPU_CATS)
+    return zero if first > _FAR_FOR_HOST_NS else np.asarray(zero & np.isin(batch.cat, GPU_CATS))
 
 
 def _far_from_host(batch: Batch) -> NDArray[np.bool_]:
