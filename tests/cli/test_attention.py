@@ -15,7 +15,9 @@ import pytest
 from click.testing import CliRunner
 
 from tracehunch.attention import VARIANTS
+from tracehunch.attention.expert import Expert
 from tracehunch.cli import main
+from tracehunch.guess import Claim, Guess
 from tracehunch.trace import read
 
 SNAPSHOT = Path(__file__).parent / "snapshots" / "attention_recorded.txt"
@@ -178,9 +180,9 @@ def test_the_whole_report_at_80_columns_without_colour():
 def test_the_table_has_every_variant_in_one_row():
     lines = [line.split() for line in shown().splitlines()]
     table = {line[0]: line for line in lines if len(line) > 2 and line[0] in NAMES and line[2] == "→"}
-    assert table["naive"][1:5] == ["5", "→", "5+1", "1"]
+    assert table["naive"][1:5] == ["5/5+1", "→", "5+1", "1"]
     assert table["naive"][5:7] == ["1,063.5", "us"]
-    assert table["sdpa_math"][1:5] == ["1", "→", "20+0", "0"]
+    assert table["sdpa_math"][1:5] == ["1/20", "→", "20+0", "0"]
     assert table["sdpa_auto"][-1] == "cudnn"
     assert list(table) == NAMES
 
@@ -244,8 +246,9 @@ def test_guesses_are_told_before_looks_on_stderr():
     guess = next(
         at for at, line in enumerate(lines) if line.startswith("naive (recorded): guess 5 kernels, 0 copies")
     )
+    expert = next(at for at, line in enumerate(lines) if "the expert guesses 5 kernels, 1 copy" in line)
     seen = next(at for at, line in enumerate(lines) if "saw 5 kernels, 1 copy, 1 memset" in line)
-    assert guess < seen
+    assert guess < expert < seen
 
 
 def test_output_goes_whole_to_a_file_by_its_extension(tmp_path):
@@ -397,6 +400,33 @@ def test_what_a_cpu_runs_is_run_and_the_rest_is_recorded_with_pytorchs_reason():
     assert scope(variants["naive"])["facts"]["leaf_ops"] > 5
     assert variants["naive"]["look"]["trace"]["torch"] == variants["naive"]["device"]["torch"]
     assert min(variants[name]["times_best"] for name in ran) == 1.0
+
+
+@needs_torch
+def test_that_the_expert_knows_no_cpu_is_said_once():
+    result = run(*SMALL, "--variant", "naive", "--variant", "sdpa_flash")
+    assert result.stdout.count("No expert guess") == 1
+    assert result.stderr.count("no expert guess") == 1
+    assert "xpert guess held" not in result.stdout
+
+
+@needs_torch
+def test_whether_the_expert_foresaw_that_a_call_is_refused_is_told(monkeypatch):
+    wanted = ("--variant", "sdpa_flash", "--variant", "sdpa_cudnn")
+    foretold = Expert(Guess(()), raises="no kernel for it")
+    monkeypatch.setattr("tracehunch.cli.series.expert_of", lambda *_: foretold)
+    _, variants = live(*wanted)
+    assert variants["sdpa_cudnn"]["reason"].endswith("As the expert guessed: no kernel for it")
+    assert "misjudged" not in variants["sdpa_cudnn"]
+    assert variants["sdpa_flash"]["status"] == "ran"
+    assert variants["sdpa_flash"]["reason"].startswith("it ran, and the expert guessed that it raises")
+    assert variants["sdpa_flash"]["misjudged"]
+    assert "1 expert guess did not hold" in " ".join(run(*SMALL, *wanted).stdout.split())
+    runs = Expert(Guess((Claim("sdpa.backend", "==", "cudnn", "sdpa_fwd", "expert", unit="text"),)))
+    monkeypatch.setattr("tracehunch.cli.series.expert_of", lambda *_: runs)
+    refused = live("--variant", "sdpa_cudnn")[1]["sdpa_cudnn"]
+    assert "The expert guessed that it runs" in refused["reason"]
+    assert refused["misjudged"]
 
 
 @needs_torch
@@ -632,6 +662,7 @@ def test_the_textbook_guess_is_sealed_before_and_told_after_the_question(tmp_pat
             "the textbook's guess is sealed",
             "kernels a forward:",
             "the textbook guesses 5 kernels, 0 copies",
+            "the expert guesses 5 kernels, 1 copy",
             "you guess 5 kernels; sealed",
             "saw 5",
         )

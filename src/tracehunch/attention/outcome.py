@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
+    from tracehunch.attention.expert import Expert
     from tracehunch.attention.variant import DeviceKind, Variant
     from tracehunch.attention.verify import Verification
     from tracehunch.attention.workload import Workload
@@ -21,12 +22,17 @@ Status = Literal["ran", "recorded", "failed"]
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """What a variant ran on; ``torch`` is the version, "" where there is none."""
+    """What a variant ran on.
+
+    ``torch`` is the version, "" where there is none; ``cudnn`` as ``torch.backends.cudnn.version()`` gives it
+    (91900), None where it is not known or plays no part.
+    """
 
     kind: DeviceKind
     name: str
     torch: str = ""
     recorded: bool = False
+    cudnn: int | None = None
 
     def __str__(self) -> str:
         torch = f", torch {self.torch}" if self.torch else ""
@@ -35,7 +41,10 @@ class Device:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One variant: its guess, and the look at its trace.
+    """One variant: its guesses, and the look at its trace.
+
+    ``guess`` is the textbook's, with the user's own claims; ``expert`` the expert's. ``misjudged``: the
+    expert guess was that it runs, and PyTorch refused it, or that it raises, and it ran.
 
     ``status`` is ``ran`` (here), ``recorded`` (read from a recording) or ``failed`` (no look). ``reason``
     says why it failed, or why a recording stands in for it. ``trace`` is the file looked at, where it was
@@ -51,6 +60,8 @@ class Outcome:
     reason: str = ""
     verification: Verification | None = None
     trace: Path | None = None
+    expert: Expert | None = None
+    misjudged: bool = False
 
     @property
     def scope(self) -> ScopeFacts | None:

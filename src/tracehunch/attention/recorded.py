@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from tracehunch.attention.expert import cudnn_number
 from tracehunch.attention.outcome import Device
 from tracehunch.attention.workload import Workload
 
@@ -28,7 +29,13 @@ def recording() -> Recording:
     index = tomllib.loads((folder / "index.toml").read_text(encoding="utf-8"))
     device = index["device"]
     return Recording(
-        Device(device["kind"], device["name"], device["torch"], recorded=True),
+        Device(
+            device["kind"],
+            device["name"],
+            device["torch"],
+            recorded=True,
+            cudnn=cudnn_number(device["cudnn"]),
+        ),
         Workload(**index["workload"]),
         index["steps"],
         {name: folder / f"{name}.json.gz" for name in index["traces"]},

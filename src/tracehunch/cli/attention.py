@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from tracehunch.attention import VARIANTS
+from tracehunch.attention.expert import cudnn_number
 from tracehunch.attention.outcome import Device, Series
 from tracehunch.attention.recorded import Recording, recording
 from tracehunch.attention.workload import DTYPES, Workload, check
-from tracehunch.capture.torch_env import is_installed, pick_machine
+from tracehunch.capture.torch_env import import_torch, is_installed, pick_machine, versions
 from tracehunch.cli.common import FINE, FOUND, LOST, emit, exit_code, note, pick_format, view
 from tracehunch.cli.failures import INTERRUPTED, USAGE
 from tracehunch.cli.narrator import Narrator
@@ -101,8 +102,8 @@ def attention(
 ) -> int:
     """Guess, run and look at attention in all its variants.
 
-    Each variant states what the textbook says a profile shows, then is run under PyTorch's profiler and
-    looked at. What this machine cannot run is shown as recorded on an H200.
+    For each variant the textbook and an expert on PyTorch guess what a profile shows; then it is run under
+    PyTorch's profiler and looked at. What this machine cannot run is shown as recorded on an H200.
     """
     chosen = pick_format(output_format, output)
     given = {key: value for key, value in {**shape, "kv_heads": kv_heads}.items() if value is not None}
@@ -141,7 +142,8 @@ def _device(wanted: str) -> Device | None:
             raise
         note(f'{error.what}, so all is from recorded traces; pip install "tracehunch[torch]" to run here')
         return None
-    return Device(machine.kind, machine.name, machine.torch)
+    cudnn = versions(import_torch()).get("cudnn_version", "") if machine.kind == "cuda" else ""
+    return Device(machine.kind, machine.name, machine.torch, cudnn=cudnn_number(cudnn))
 
 
 def _workload(given: Mapping[str, Any], device: Device) -> Workload:

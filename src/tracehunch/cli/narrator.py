@@ -11,13 +11,14 @@ import click
 from tracehunch.attention.questions import Question, claim, own_guess, own_verdict, questions
 from tracehunch.errors import GuessError, TracehunchError
 from tracehunch.journal import Score, append, entry_of, history, journal_path, standing
-from tracehunch.report.attention_words import guess_text, own_lines, seen_text
+from tracehunch.report.attention_words import expert_text, guess_text, own_lines, seen_text
 from tracehunch.report.layout import wrap
 from tracehunch.units import percent, plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from tracehunch.attention.expert import Expert
     from tracehunch.attention.outcome import Device, Outcome
     from tracehunch.attention.variant import Variant
     from tracehunch.attention.workload import Workload
@@ -34,20 +35,29 @@ class Narrator:
         self._asks = asks
         self._input_ended = False
         self._scores: list[Score] = []
+        self._untold: set[str] = set()
 
-    def guessed(self, variant: Variant, guess: Guess, device: Device) -> None:
-        """Say the guess, with the seal that it had before the look; the textbook's only after the user's."""
+    def guessed(self, variant: Variant, guess: Guess, device: Device, expert: Expert | None = None) -> None:
+        """Say the guesses with the seals that they had before the look; the tool's only after the user's."""
         own = own_guess(guess).claims
         where = f"{variant.name}{' (recorded)' if device.recorded else ''}"
         if own:
             _say(f"you guess {guess_text(own)}; sealed {guess.seal[:8]}", indent=4)
         elif self._asks and not self._input_ended:
-            _say(f"{where}: the textbook's guess is sealed {guess.seal[:8]}, and told after yours", indent=0)
+            too = f", the expert's {expert.guess.seal[:8]}" if expert is not None and expert.guesses else ""
+            told = f"the textbook's guess is sealed {guess.seal[:8]}{too}, and told after yours"
+            _say(f"{where}: {told}", indent=0)
         else:
             _say(f"{where}: guess {guess_text(guess.claims)}; sealed {guess.seal[:8]}", indent=0)
+            self._tell(expert, seal=True)
 
     def ask(
-        self, variant: Variant, workload: Workload, device: Device, last: Outcome | None
+        self,
+        variant: Variant,
+        workload: Workload,
+        device: Device,
+        last: Outcome | None,
+        expert: Expert | None = None,
     ) -> Sequence[Claim]:
         """Ask for the user's own claims; an empty answer skips a question, the end of the input all."""
         if not self._asks or self._input_ended:
@@ -55,6 +65,7 @@ class Narrator:
         _say(f"{variant.changed}. Your guess? (Enter skips)", indent=2)
         own = tuple(self._claims(variant, questions(workload, device, last)))
         _say(f"the textbook guesses {guess_text(variant.textbook(workload, device.kind))}", indent=4)
+        self._tell(expert, seal=False)
         return own
 
     def looked(self, outcome: Outcome) -> None:
@@ -81,6 +92,17 @@ class Narrator:
         ever = standing(history())
         latest = "" if ever.recent is None else f" (latest {ever.recent_told}: {percent(100 * ever.recent)})"
         return f"You had {now} right; over time {ever.held} of {ever.told}{latest}. Journal: {journal_path()}"
+
+    def _tell(self, expert: Expert | None, *, seal: bool) -> None:
+        """Say the expert guess; why there is none only once."""
+        if expert is None or expert.untold in self._untold:
+            return
+        if expert.untold:
+            self._untold.add(expert.untold)
+            _say(f"no expert guess: {expert.untold}", indent=4)
+            return
+        told = expert_text(expert) + (f"; sealed {expert.guess.seal[:8]}" if seal else "")
+        _say(f"the expert guesses {told}", indent=4)
 
     def _claims(self, variant: Variant, asked: Sequence[Question]) -> Iterator[Claim]:
         for question in asked:

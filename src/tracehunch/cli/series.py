@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
+from tracehunch.attention.expert import Expert, expert_of
 from tracehunch.attention.guesses import guess_of
 from tracehunch.attention.leaves import with_bookkeeping
 from tracehunch.attention.outcome import Device, Outcome, Series
@@ -59,11 +60,16 @@ class Plan:
 class Talk(Protocol):
     """What happens between the series and the person who watches it."""
 
-    def guessed(self, variant: Variant, guess: Guess, device: Device) -> None:
-        """Hear that a guess was sealed; the look comes next."""
+    def guessed(self, variant: Variant, guess: Guess, device: Device, expert: Expert | None = None) -> None:
+        """Hear that the guesses were sealed; the look comes next."""
 
     def ask(
-        self, variant: Variant, workload: Workload, device: Device, last: Outcome | None
+        self,
+        variant: Variant,
+        workload: Workload,
+        device: Device,
+        last: Outcome | None,
+        expert: Expert | None = None,
     ) -> Sequence[Claim]:
         """Ask for the user's own claims; ``last`` is the variant looked at before."""
 
@@ -105,33 +111,41 @@ class _Run:
     def live(self, bench: Bench, scratch: Path) -> Outcome:
         """Guess, run and look here; a recording stands in where the device cannot run the variant."""
         guess = guess_of(self.variant, bench.workload, bench.device)
-        self.talk.guessed(self.variant, guess, bench.device)
-        outcome = Outcome(self.variant, "failed", bench.device, bench.workload, guess)
+        expert = expert_of(self.variant, bench.workload, bench.device, bench.inputs)
+        self.talk.guessed(self.variant, guess, bench.device, expert)
+        outcome = Outcome(self.variant, "failed", bench.device, bench.workload, guess, expert=expert)
         try:
             outcome = replace(outcome, verification=try_once(self.variant, bench, check=self.plan.check))
             if outcome.verification is not None and not outcome.verification.passed:
                 return replace(outcome, reason=_wrong(outcome.verification))
-            guess = self._with_own(guess, bench.workload, bench.device)
+            guess = self._with_own(guess, bench.workload, bench.device, expert)
             path = self._profile(bench, scratch / f"{self.variant.name}.json.gz")
             return self._seen(replace(outcome, guess=guess), path)
         except RefusedError as refusal:
+            misjudged = expert.guesses and expert.raises is None
+            reason = _with_expert(str(refusal), expert, misjudged=misjudged)
             if self._device_is_the_reason(bench):
-                return self.recorded(str(refusal))
-            return replace(outcome, reason=str(refusal))
+                return self.recorded(reason, misjudged=misjudged)
+            return replace(outcome, reason=reason, misjudged=misjudged)
         except TracehunchError as error:
-            return replace(outcome, reason=str(error))
+            return replace(outcome, reason=_with_expert(str(error), expert, misjudged=False))
 
-    def recorded(self, reason: str = "") -> Outcome:
+    def recorded(self, reason: str = "", *, misjudged: bool = False) -> Outcome:
         """Guess, and look at the recorded trace of this variant."""
         recorded = recording()
         path = recorded.traces.get(self.variant.name)
         guess = guess_of(self.variant, recorded.workload, recorded.device)
-        outcome = Outcome(self.variant, "failed", recorded.device, recorded.workload, guess, reason=reason)
+        expert = expert_of(self.variant, recorded.workload, recorded.device)
+        outcome = Outcome(
+            self.variant, "failed", recorded.device, recorded.workload, guess,
+            reason=reason, expert=expert, misjudged=misjudged,
+        )  # fmt: skip
         if path is None:
             return replace(outcome, reason=reason or "no trace of it is recorded")
-        self.talk.guessed(self.variant, guess, recorded.device)
-        guess = self._with_own(guess, recorded.workload, recorded.device)
-        outcome = replace(outcome, status="recorded", guess=guess, look=look_at(path, guess), trace=path)
+        self.talk.guessed(self.variant, guess, recorded.device, expert)
+        guess = self._with_own(guess, recorded.workload, recorded.device, expert)
+        look = look_at(path, guess, expert)
+        outcome = replace(outcome, status="recorded", guess=guess, look=look, trace=path)
         return self._kept(outcome, path) if self.plan.device.recorded else outcome
 
     def _profile(self, bench: Bench, path: Path) -> Path:
@@ -147,14 +161,17 @@ class _Run:
             )
 
     def _seen(self, outcome: Outcome, path: Path) -> Outcome:
-        look = look_at(path, outcome.guess)
+        look = look_at(path, outcome.guess, outcome.expert)
         if self._on_gpu() and not len(look.facts.tree.trace.gpu.row):
             return replace(outcome, reason=NO_GPU_ACTIVITY)
+        if outcome.expert is not None and outcome.expert.raises is not None:
+            reason = f"it ran, and the expert guessed that it raises: {outcome.expert.raises}"
+            outcome = replace(outcome, reason=reason, misjudged=True)
         return self._kept(replace(outcome, status="ran", look=look), path)
 
-    def _with_own(self, guess: Guess, workload: Workload, device: Device) -> Guess:
+    def _with_own(self, guess: Guess, workload: Workload, device: Device, expert: Expert) -> Guess:
         """Add what the user claims to the guess, which is sealed again."""
-        own = tuple(self.talk.ask(self.variant, workload, device, self.last))
+        own = tuple(self.talk.ask(self.variant, workload, device, self.last, expert))
         if not own:
             return guess
         guess = replace(guess, claims=(*guess.claims, *own))
@@ -199,9 +216,17 @@ def _wrong(verification: Verification) -> str:
     )
 
 
-def look_at(path: Path, guess: Guess) -> Look:
-    """Read a trace as a user's is read, and judge the guess by it."""
-    return with_bookkeeping(examine(read(path), (guess,)))
+def _with_expert(reason: str, expert: Expert, *, misjudged: bool) -> str:
+    """Add to the reason why a variant did not run what the expert had guessed."""
+    if expert.raises is not None:
+        return f"{reason.rstrip('.')}. As the expert guessed: {expert.raises}"
+    return f"{reason.rstrip('.')}. The expert guessed that it runs" if misjudged else reason
+
+
+def look_at(path: Path, guess: Guess, expert: Expert | None = None) -> Look:
+    """Read a trace as a user's is read, and judge the guesses by it: the textbook's, then the expert's."""
+    guesses = (guess,) if expert is None or not expert.guess.claims else (guess, expert.guess)
+    return with_bookkeeping(examine(read(path), guesses))
 
 
 def check_folder(folder: Path, option: str, *, make: bool) -> None:

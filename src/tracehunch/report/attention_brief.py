@@ -30,7 +30,7 @@ def brief(series: Series, view: View) -> Iterator[Line]:
     """Tell the surprises with cause, fix and evidence in short, other findings, and what is left out."""
     ranked = unexpected.merged(series)
     if ranked:
-        yield from heading("Surprises", "most time at stake first")
+        yield from heading("Surprises", unexpected.order_text(ranked))
     told: set[tuple[str, str]] = set()
     for number, one in enumerate(ranked[:_SHOWN], start=1):
         yield from _surprise(number, one, told, view)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tracehunch.attention.outcome import Series, looks
+from tracehunch.attention.outcome import Outcome, Series, looks
 from tracehunch.report.origin import gpu_shares
 from tracehunch.units import join, plural, printable
 
@@ -65,5 +65,12 @@ def _traces(series: Series) -> str:
 
 def _seals(series: Series) -> str:
     """List the seals of the guesses, shortened."""
-    told = [f"{outcome.variant.name} {outcome.guess.seal[:8]}" for outcome in series.outcomes]
+    told = [f"{outcome.variant.name} {_sealed(outcome)}" for outcome in series.outcomes]
     return f"Guesses sealed before the look: {', '.join(told)}." if told else ""
+
+
+def _sealed(outcome: Outcome) -> str:
+    """``330c346f (expert 204600f4)``."""
+    expert = outcome.expert
+    too = f" (expert {expert.guess.seal[:8]})" if expert is not None and expert.guess.claims else ""
+    return f"{outcome.guess.seal[:8]}{too}"

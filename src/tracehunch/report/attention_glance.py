@@ -10,13 +10,14 @@ from tracehunch.attention.outcome import Device, Outcome, Series, looks, time_ke
 from tracehunch.attention.ranking import rank
 from tracehunch.report.attention_headline import group_outcomes
 from tracehunch.report.attention_kernels import FEW_KERNELS, kernels_of, launch_text, short_identity
+from tracehunch.report.attention_surprises import is_time_miss
 from tracehunch.units import join, plural, printable, ratio, time_column, time_range_us
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tracehunch.attention.workload import Workload
-    from tracehunch.verdict import Look
+    from tracehunch.verdict import Look, Surprise
 
 WORTH_SAYING: Final = 1.5
 """Longest forward over shortest from which on the spread is said."""
@@ -24,11 +25,16 @@ WORTH_SAYING: Final = 1.5
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One variant in the table; "" where there is nothing to say."""
+    """One variant in the table; "" where there is nothing to say.
+
+    ``guessed`` is the textbook's number of kernels (leaf ops), ``expert`` the expert's, as ``20``, or with
+    copies as ``5+1``; ``seen`` is kernels and copies, as ``20+0``.
+    """
 
     name: str
     changed: str
     guessed: str
+    expert: str
     seen: str
     surprising: bool
     memsets: str
@@ -38,6 +44,12 @@ class Row:
     backend: str
     revealed: str
     spread: str
+
+    @property
+    def counts(self) -> str:
+        """``1/20 → 20+0``: textbook, expert where it guesses, and seen."""
+        expert = f"/{self.expert}" if self.expert else ""
+        return f"{self.guessed}{expert} → {self.seen}"
 
 
 def groups(series: Series) -> list[tuple[Device, Workload]]:
@@ -63,12 +75,26 @@ def group_text(series: Series, device: Device, workload: Workload) -> str:
     """Say what a table is about: the device, and what its numbers are."""
     members = group_outcomes(series, device, workload)
     calls = sorted({len(one.scope.scope.calls) for one in members if one.scope is not None})
+    guessed = "textbook/expert" if any(_expert_counts(one) for one in members) else "guessed"
     counted = (
-        "kernels: guessed → seen, kernels+copies" if device.kind == "cuda" else "leaf ops: guessed → seen"
+        f"kernels: {guessed} → seen, kernels+copies" if device.kind == "cuda" else "leaf ops: guessed → seen"
     )
     what = "recorded with PyTorch's profiler, not run now" if device.recorded else "run now"
     numbers = f"Per forward, median of {_how_many(calls)}; {counted}." if calls else ""
-    return f"{printable(str(device))}; {what}. {numbers}"
+    return " ".join(filter(None, (f"{printable(str(device))}; {what}.", numbers, _no_expert(members))))
+
+
+def _no_expert(members: Sequence[Outcome]) -> str:
+    """Say why there is no expert guess, once for all that lack one; "" if all have one."""
+    reasons: dict[str, list[str]] = {}
+    for one in members:
+        if one.expert is not None and one.expert.untold:
+            reasons.setdefault(one.expert.untold, []).append(one.variant.name)
+    said = [
+        f"{'' if len(names) == len(members) else f' for {join(names)}'}: {reason}"
+        for reason, names in reasons.items()
+    ]
+    return printable(" ".join(f"No expert guess{one}." for one in said))
 
 
 def revealed(outcome: Outcome) -> str:
@@ -98,6 +124,7 @@ def _row(outcome: Outcome, gpu_time: str, cpu_time: str, times_best: str, *, noi
         name=outcome.variant.name,
         changed=outcome.variant.changed,
         guessed=str(textbook.get(work, "")),
+        expert=_expert_counts(outcome),
         seen=_seen(outcome, work),
         surprising=_is_surprising(outcome),
         memsets=_fact(outcome, "memsets"),
@@ -112,9 +139,22 @@ def _row(outcome: Outcome, gpu_time: str, cpu_time: str, times_best: str, *, noi
 
 def _is_surprising(outcome: Outcome) -> bool:
     """Whether something broke a guess that is more than views and allocations among the leaf ops."""
-    if outcome.look is None:
-        return False
-    return any(one.explained_by != (BOOKKEEPING,) for one in outcome.look.verdict.surprises)
+    return any(one.explained_by != (BOOKKEEPING,) for one in _loud(outcome))
+
+
+def _loud(outcome: Outcome) -> list[Surprise]:
+    """List the surprises that are more than a time outside the expert's range."""
+    broken = () if outcome.look is None else outcome.look.verdict.surprises
+    return [one for one in broken if not is_time_miss(one)]
+
+
+def _expert_counts(outcome: Outcome) -> str:
+    """Give the expert's number of kernels, as ``20``, with copies as ``5+1``; "" without such a guess."""
+    claims = () if outcome.expert is None else outcome.expert.guess.claims
+    told = {claim.key: claim.expected for claim in claims}
+    if "kernels" not in told:
+        return ""
+    return f"{told['kernels']}+{told['copies']}" if told.get("copies") else str(told["kernels"])
 
 
 def _seen(outcome: Outcome, work: str) -> str:
@@ -126,7 +166,7 @@ def _seen(outcome: Outcome, work: str) -> str:
 
 def _plain_revelation(outcome: Outcome, look: Look) -> str:
     """Tell what there is to say where no check warns."""
-    lead = "" if look.verdict.surprises else "as guessed: "
+    lead = "" if _loud(outcome) else "as guessed: "
     fused = kernels_of(outcome)
     if 0 < len(fused) <= FEW_KERNELS:
         return lead + "; ".join(f"{short_identity(use)}{launch_text(outcome, look, use)}" for use in fused)

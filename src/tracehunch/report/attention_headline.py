@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from tracehunch.attention.ranking import Ranking, rank
-from tracehunch.report.attention_surprises import surprises
+from tracehunch.report.attention_surprises import is_time_miss, surprises
 from tracehunch.units import join, plural, ratio, time_us
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tracehunch.attention.outcome import Device, Outcome, Series
     from tracehunch.attention.workload import Workload
+    from tracehunch.report.attention_surprises import Ranked
+    from tracehunch.verdict import Surprise
 
 
 def headline(series: Series) -> str:
@@ -57,9 +61,36 @@ def _fastest(ranking: Ranking) -> str:
 
 
 def _verdict(series: Series) -> str:
-    broken = [one.surprise for one in surprises(series)]
-    if not broken:
-        return "Every guess held."
+    """Tell how many guesses did not hold: the expert's first, if there is one."""
+    ranked = surprises(series)
+    said = _expert_verdict(series, ranked)
+    broken = [one.surprise for one in ranked if "expert" not in one.who]
+    if broken:
+        told = _broken(broken)
+        calm = said == _ALL_HELD or said.startswith(_BUT_TIMES)
+        return f"{told} {said}" if calm else f"{said} {told}".strip()
+    return "Every guess held." if said in ("", _ALL_HELD) else said
+
+
+_ALL_HELD: Final = "Every expert guess held."
+_BUT_TIMES: Final = "The expert guess held, but for"
+
+
+def _expert_verdict(series: Series, ranked: Sequence[Ranked]) -> str:
+    """Tell how the expert did; "" if it guessed nothing."""
+    misses = sum(one.misses_expert for one in ranked) + sum(one.misjudged for one in series.outcomes)
+    times = sum(is_time_miss(one.surprise) for one in ranked)
+    if misses:
+        return f"{plural(misses, 'expert guess', 'expert guesses')} did not hold, and nothing explains that."
+    if times:
+        return f"{_BUT_TIMES} {plural(times, 'guess of time', 'guesses of time')}."
+    # what stands in for variants that could not run is no news of this machine
+    here = [one for one in series.outcomes if one.status == "ran"] or series.outcomes
+    guesses = any(one.look is not None and one.expert is not None and one.expert.guesses for one in here)
+    return _ALL_HELD if guesses else ""
+
+
+def _broken(broken: Sequence[Surprise]) -> str:
     unexplained = sum(not surprise.explained_by for surprise in broken)
     if len(broken) == 1:
         return f"1 guess did not hold, and is {'unexplained' if unexplained else 'explained'}."

@@ -8,18 +8,24 @@
      "name": "naive", "changed": "...", "label": "attn_fwd",
      "status": "ran" | "recorded" | "failed",
      "reason": "..."        why it failed, or why a recording stands in; absent if all went well
-     "device": {"kind": "cuda" | "cpu", "name": "NVIDIA H200", "torch": "2.11.0+cu130", "recorded": true},
+     "device": {"kind": "cuda" | "cpu", "name": "NVIDIA H200", "torch": "2.11.0+cu130", "recorded": true,
+                "cudnn": 91900},                                         absent where it is not known
      "workload": {"batch": 8, "heads": 16, "kv_heads": 16, "seq": 1024, "head_dim": 64,
                   "dtype": "bfloat16", "causal": true},
      "guess": {"seal": "<sha256>", "claims": [CLAIM without "seen"], "context": {...}},
+                            the textbook's, and the user's own
+     "expert": {"seal", "claims", "context"} | {"raises": "the error it ends in"} | {"untold": "why not"}
+     "misjudged": true      it was refused and the expert guessed it runs, or the other way round; else absent
      "verification": {"max_error": 0.01, "tolerance": 0.06, "passed": true}    absent where not checked
      "revealed": "...", "times_best": 18.4,
      "rank_undecided": true absent where the forwards can tell it from the best
      "trace": "path"        absent where it was not kept
      "look": {...}          as ``look --format json``; absent where it failed
    }],
-   "surprises": [{"variant": "naive", "key": "copies", "scope": "attn_fwd", "time_at_stake_us": 127.6}]
- }}                         the surprises of all variants, most time at stake first
+   "surprises": [{"variant": "naive", "key": "copies", "scope": "attn_fwd", "who": ["textbook"],
+                 "time_at_stake_us": 127.6}]
+ }}                         the surprises of all variants: where the expert is wrong (but for times), then by
+                            time at stake
 ```
 """
 
@@ -37,6 +43,7 @@ from tracehunch.report.attention_surprises import surprises
 from tracehunch.report.json_report import SCHEMA, Object, encode, look_object
 
 if TYPE_CHECKING:
+    from tracehunch.attention.expert import Expert
     from tracehunch.attention.outcome import Device
     from tracehunch.attention.verify import Verification
     from tracehunch.attention.workload import Workload
@@ -63,6 +70,7 @@ def series_object(series: Series) -> Object:
                     "variant": one.outcome.variant.name,
                     "key": one.surprise.claim.key,
                     "scope": one.surprise.claim.scope,
+                    "who": one.who,
                     "time_at_stake_us": one.surprise.time_at_stake_us,
                 }
                 for one in surprises(series)
@@ -78,6 +86,8 @@ def _undecided(series: Series, device: Device, workload: Workload) -> tuple[Outc
 def _variant(outcome: Outcome, times: dict[str, float], undecided: set[str]) -> Object:
     name = outcome.variant.name
     known: Object = {
+        "expert": None if outcome.expert is None else _expert(outcome.expert),
+        "misjudged": outcome.misjudged or None,
         "reason": outcome.reason or None,
         "verification": None if outcome.verification is None else _verification(outcome.verification),
         "revealed": revealed(outcome) or None,
@@ -91,10 +101,16 @@ def _variant(outcome: Outcome, times: dict[str, float], undecided: set[str]) -> 
         "changed": outcome.variant.changed,
         "label": outcome.variant.label,
         "status": outcome.status,
-        "device": asdict(outcome.device),
+        "device": {key: value for key, value in asdict(outcome.device).items() if value is not None},
         "workload": asdict(outcome.workload),
         "guess": _guess(outcome.guess),
     } | {key: value for key, value in known.items() if value is not None}
+
+
+def _expert(expert: Expert) -> Object:
+    if expert.untold:
+        return {"untold": expert.untold}
+    return _guess(expert.guess) if expert.raises is None else {"raises": expert.raises}
 
 
 def _guess(guess: Guess) -> Object:
@@ -114,6 +130,7 @@ def _claim(claim: Claim) -> Object:
         "scope": claim.scope,
         "who": claim.who,
         "why": claim.why,
+        "confidence": claim.confidence,
     }
 
 

@@ -78,14 +78,13 @@ _CPU_HEADS = [
 
 
 def _cells(row: Row, *, on_gpu: bool) -> list[str]:
-    counts = f"{row.guessed} → {row.seen}"
     times = (
         [row.memsets, row.gpu_time, row.times_best, row.cpu_time]
         if on_gpu
         else [row.cpu_time, row.times_best]
     )
     said = f"{row.revealed}; {row.spread}" if row.spread else row.revealed
-    return [code(row.name), text(row.changed), counts, *times, text(row.backend), text(said)]
+    return [code(row.name), text(row.changed), row.counts, *times, text(row.backend), text(said)]
 
 
 def _not_run(series: Series) -> list[str]:
@@ -99,7 +98,7 @@ def _surprises(series: Series) -> list[str]:
         return []
     told: set[tuple[str, str]] = set()
     return [
-        "### Surprises, most time at stake first",
+        f"### Surprises, {unexpected.order_text(ranked)}",
         "\n".join(line for one in ranked for line in _surprise(one, told)),
     ]
 

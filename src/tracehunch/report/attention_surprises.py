@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from tracehunch.attention.leaves import BOOKKEEPING, leaf_text, leaves_of, work_text
 from tracehunch.attention.outcome import Outcome, Series, looks
+from tracehunch.judge.explain import EXPERT
 from tracehunch.report.attention_words import claim_text, value_text
 from tracehunch.units import join, printable, time_us
 from tracehunch.verdict import SEVERITIES, Finding, Surprise
@@ -15,9 +16,14 @@ from tracehunch.verdict import SEVERITIES, Finding, Surprise
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from tracehunch.guess.model import Who
+    from tracehunch.guess.model import Claim, Who
 
 EVIDENCE_SHOWN: Final = 6
+_CALLED: Final[dict[Who, str]] = {
+    "user": "you", "textbook": "the textbook", "expert": "the expert", "baseline": "the baseline",
+}  # fmt: skip
+_LEADING: Final[tuple[Who, ...]] = ("user", "expert", "textbook")
+_UNEXPLAINED: Final = "PyTorch did otherwise than the expert's rules say"
 _SENTENCE: Final = re.compile(r".+?\.(?= [A-Z])", re.DOTALL)
 
 
@@ -25,7 +31,7 @@ _SENTENCE: Final = re.compile(r".+?\.(?= [A-Z])", re.DOTALL)
 class Ranked:
     """A surprise, with the findings that explain it; ``names`` are the variants that it came out alike in.
 
-    ``who`` guessed it. Where the user guessed as the textbook did, it is one surprise of both.
+    ``who`` guessed it. Where the user, the textbook or the expert guessed alike, it is one surprise of all.
     """
 
     outcome: Outcome
@@ -34,13 +40,35 @@ class Ranked:
     names: tuple[str, ...]
     who: tuple[Who, ...]
 
+    @property
+    def misses_expert(self) -> bool:
+        """Whether the expert guess broke by more than a time: nothing is more interesting."""
+        return "expert" in self.who and not is_time_miss(self.surprise)
+
+
+def is_time_miss(surprise: Surprise) -> bool:
+    """Whether the expert missed a time, or which op leads: models of time miss one in ten."""
+    claim = surprise.claim
+    return claim.who == "expert" and (claim.unit == "us" or claim.key == "dominant")
+
 
 def surprises(series: Series) -> list[Ranked]:
-    """List the surprises of each variant, those with the most time at stake first."""
+    """List the surprises of each variant: where the expert is wrong, then by the most time at stake."""
     found = [one for outcome, look in looks(series) for one in _of_variant(outcome, look.verdict.surprises)]
     return sorted(
-        found, key=lambda one: (-one.surprise.time_at_stake_us, -SEVERITIES.index(one.surprise.severity))
+        found,
+        key=lambda one: (
+            not one.misses_expert,
+            -one.surprise.time_at_stake_us,
+            -SEVERITIES.index(one.surprise.severity),
+        ),
     )
+
+
+def order_text(ranked: Sequence[Ranked]) -> str:
+    """Say how the surprises are ordered."""
+    misses = any(one.misses_expert for one in ranked)
+    return f"{'what the expert did not expect, then ' if misses else ''}most time at stake first"
 
 
 def merged(series: Series) -> list[Ranked]:
@@ -100,9 +128,9 @@ def reasons_title(series: Series) -> str:
 def surprise_text(one: Ranked) -> str:
     """``guessed 1 kernel, saw 20 kernels; 2.422 ms at stake``."""
     claim, surprise = one.surprise.claim, one.surprise
-    who = {("user",): "you guessed", ("user", "textbook"): "you and the textbook guessed"}
-    told = who.get(one.who, "guessed")
-    text = f"{told} {claim_text(claim)}, saw {value_text(claim.key, surprise.seen)}"
+    told = "" if one.who == ("textbook",) else f"{join([_CALLED[who] for who in one.who])} "
+    text = f"{told}guessed {claim_text(claim)}, saw {value_text(claim.key, surprise.seen)}"
+    text += ", as the expert guessed" if _expert_right(one) is not None else ""
     return f"{text}; {time_us(surprise.time_at_stake_us)} at stake" if surprise.time_at_stake_us else text
 
 
@@ -115,9 +143,14 @@ def why_text(one: Ranked) -> str:
 
 def explained_text(one: Ranked) -> str:
     """Tell what explains it, what the leaf ops of a CPU are, and where no finding says it, the evidence."""
-    known = [word for word in one.surprise.explained_by if word != BOOKKEEPING]
+    known = [word for word in one.surprise.explained_by if word not in (BOOKKEEPING, EXPERT)]
     parts = [f"explained by {join(known)}"] if known else []
-    parts += ["unexplained: no finding accounts for it"] if not one.surprise.explained_by else []
+    if EXPERT in one.surprise.explained_by:
+        right = _expert_right(one)
+        why = f": {printable(right.why)}" if right is not None and right.why else ""
+        parts.append(f"explained by the expert guess, which held{why}")
+    if not one.surprise.explained_by:
+        parts.append(f"unexplained: {_UNEXPLAINED if 'expert' in one.who else 'no finding accounts for it'}")
     parts += _leaf_texts(one)
     if not one.findings and one.surprise.evidence:
         parts.append(evidence_text(one.surprise.evidence))
@@ -150,15 +183,22 @@ def evidence_text(events: Sequence[int]) -> str:
 
 
 def _of_variant(outcome: Outcome, broken: Sequence[Surprise]) -> Iterator[Ranked]:
-    """Yield one variant's surprises; a miss that the textbook shares is the user's."""
-    own = {_guessed(one) for one in broken if one.claim.who == "user"}
-    books = {_guessed(one) for one in broken if one.claim.who == "textbook"}
+    """Yield one variant's surprises; a miss that several share is one, the user's before the expert's."""
+    alike: dict[tuple[object, ...], dict[Who, Surprise]] = {}
     for one in broken:
-        who = one.claim.who
-        if who == "textbook" and _guessed(one) in own:
-            continue
-        both: tuple[Who, ...] = ("user", "textbook") if who == "user" and _guessed(one) in books else (who,)
-        yield Ranked(outcome, one, _explaining(outcome, one), (outcome.variant.name,), both)
+        alike.setdefault(_guessed(one), {})[one.claim.who] = one
+    for shared in alike.values():
+        first = next((shared[who] for who in _LEADING if who in shared), next(iter(shared.values())))
+        who = tuple(sorted(shared, key=list(_CALLED).index))
+        yield Ranked(outcome, first, _explaining(outcome, first), (outcome.variant.name,), who)
+
+
+def _expert_right(one: Ranked) -> Claim | None:
+    """Return the expert's claim about the same, if it has one and that held."""
+    look, claim = one.outcome.look, one.surprise.claim
+    held = () if look is None else look.verdict.held
+    here = [told.claim for told in held if told.claim.who == "expert" and told.claim.key == claim.key]
+    return next((told for told in here if told.scope == claim.scope), None)
 
 
 def _guessed(surprise: Surprise) -> tuple[object, ...]:

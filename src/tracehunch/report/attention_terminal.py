@@ -18,7 +18,7 @@ from tracehunch.report.attention_footnotes import footnotes
 from tracehunch.report.attention_headline import headline, interrupted_text
 from tracehunch.report.attention_kernels import fused_kernels
 from tracehunch.report.layout import Column, Line, Span, View, draw, heading, paragraph, table
-from tracehunch.units import printable, shorten
+from tracehunch.units import cells, printable, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,9 +28,6 @@ if TYPE_CHECKING:
     from tracehunch.report.attention_glance import Row
     from tracehunch.report.attention_surprises import Ranked
     from tracehunch.verdict import Finding
-
-_WIDE_ENOUGH: Final = 78
-"""Columns; below, memsets and the CPU time of what ran on a GPU give way."""
 
 
 def render(
@@ -70,7 +67,7 @@ def _group(series: Series, device: Device, workload: Workload, view: View) -> It
     yield ()
     columns = [*(_GPU_COLUMNS if on_gpu else _CPU_COLUMNS)]
     cells_of = [_cells(row, on_gpu=on_gpu) for row in rows]
-    if on_gpu and view.width < _WIDE_ENOUGH:
+    if on_gpu and _width(columns, cells_of) > view.width:  # memsets and the CPU time give way
         kept = [0, 1, 3, 4, 6]
         columns, cells_of = [columns[at] for at in kept], [[one[at] for at in kept] for one in cells_of]
     drawn = table(columns, cells_of, view)
@@ -82,6 +79,13 @@ def _group(series: Series, device: Device, workload: Workload, view: View) -> It
         yield from paragraph(row.revealed, view, first=("    ", mark))
         if row.spread:
             yield from paragraph(row.spread, view, indent=4, style="dim")
+
+
+def _width(columns: list[Column], rows: list[list[Span | str]]) -> int:
+    """Columns that a table takes with nothing cut."""
+    texts = [[column.heading for column in columns]]
+    texts += [[one if isinstance(one, str) else one.text for one in row] for row in rows]
+    return sum(max(map(cells, column)) + 2 for column in zip(*texts, strict=True))
 
 
 _GPU_COLUMNS: Final = (
@@ -104,10 +108,9 @@ _CPU_COLUMNS: Final = (
 
 def _cells(row: Row, *, on_gpu: bool) -> list[Span | str]:
     name = Span(row.name, "bold")
-    counts = f"{row.guessed} → {row.seen}"
     if on_gpu:
-        return [name, counts, row.memsets, row.gpu_time, row.times_best, row.cpu_time, row.backend]
-    return [name, counts, row.cpu_time, row.times_best, row.backend]
+        return [name, row.counts, row.memsets, row.gpu_time, row.times_best, row.cpu_time, row.backend]
+    return [name, row.counts, row.cpu_time, row.times_best, row.backend]
 
 
 def _not_run(series: Series, view: View) -> Iterator[Line]:
@@ -121,7 +124,7 @@ def _not_run(series: Series, view: View) -> Iterator[Line]:
 def _surprises(series: Series, view: View) -> Iterator[Line]:
     ranked = unexpected.merged(series)
     if ranked:
-        yield from heading("Surprises", "most time at stake first")
+        yield from heading("Surprises", unexpected.order_text(ranked))
     told: set[tuple[str, str]] = set()
     for number, one in enumerate(ranked, start=1):
         yield from _surprise(number, one, told, view)

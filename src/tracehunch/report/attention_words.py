@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from tracehunch.units import join, plural, printable, time_us
+from tracehunch.units import join, plural, printable, time_range_us, time_us
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tracehunch.attention.expert import Expert
     from tracehunch.attention.outcome import Outcome
     from tracehunch.guess import Claim
 
@@ -35,11 +36,21 @@ def guess_text(claims: Sequence[Claim]) -> str:
     return ", ".join(claim_text(claim) for claim in claims)
 
 
+def expert_text(expert: Expert) -> str:
+    """Say what the expert guesses, be it that the call raises."""
+    if expert.raises is not None:
+        return f"that it raises: {printable(expert.raises)}"
+    return guess_text(expert.guess.claims)
+
+
 def claim_text(claim: Claim) -> str:
     """One claim in words: ``5 kernels``, ``at most 20 kernels``, ``GPU time less than 1.064 ms``."""
     if claim.relation == "leads":
         return f"{value_text(claim.key, claim.expected)} leading"
     if claim.relation == "in" and isinstance(claim.expected, tuple):
+        low, high = claim.expected
+        if claim.key in _TIMES and isinstance(low, int | float) and isinstance(high, int | float):
+            return f"{time_range_us(low, high)} of {_TIMES[claim.key]}"
         return f"{claim.expected[0]} to {value_text(claim.key, claim.expected[1])}"
     return f"{_RELATIONS[claim.relation]}{value_text(claim.key, claim.expected)}"
 

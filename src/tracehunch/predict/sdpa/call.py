@@ -10,7 +10,7 @@ MaskContent = Literal["unknown", "causal", "fully-masked-rows"]
 """What a mask is known to hold, as far as it matters: the causal triangle, or rows that see no key."""
 
 MASKS: Final = ("bool", "bool_bcast", "same", "float32")
-"""Masks by word: boolean (B, H, S, Sk), boolean (B, 1, S, Sk), and full ones of q's type or float32."""
+"""Masks by word: boolean (B, H, S, Sk), boolean (S, Sk), and additive (S, Sk) of q's type or float32."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,13 +109,13 @@ def _mask(
         return mask
     if isinstance(mask, tuple):
         return tensor(mask, mask_dtype)
-    batch, _, length, keys = full
+    *_, length, keys = full
     if mask == "bool":
         return tensor(full, "bool")
     if mask == "bool_bcast":
-        return tensor((batch, 1, length, keys), "bool")
+        return tensor((length, keys), "bool")
     if mask == "same":
-        return tensor(full, dtype)
+        return tensor((length, keys), dtype)
     if mask == "float32":
-        return tensor(full, "float32")
+        return tensor((length, keys), "float32")
     raise GuessError(f"mask {mask!r} is not known", "", f"use one of {', '.join(MASKS)}, or a shape")
