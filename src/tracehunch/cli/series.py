@@ -18,6 +18,7 @@ from tracehunch.attention.recorded import recording
 from tracehunch.attention.run import Bench, RefusedError, running, set_up, try_once
 from tracehunch.capture.profiler import profile_calls
 from tracehunch.capture.torch_env import import_torch, versions
+from tracehunch.cli.interrupts import noted
 from tracehunch.errors import CaptureError, TracehunchError
 from tracehunch.judge import examine
 from tracehunch.trace import read
@@ -86,13 +87,15 @@ def run_series(plan: Plan, talk: Talk) -> Series:
     """
     done: list[Outcome] = []
     try:
-        with tempfile.TemporaryDirectory(prefix="tracehunch-") as scratch:
+        with noted() as interrupts, tempfile.TemporaryDirectory(prefix="tracehunch-") as scratch:
             bench = None if plan.device.recorded else set_up(plan.workload, plan.device)
             for variant in plan.variants:
                 last = next((one for one in reversed(done) if one.look is not None), None)
                 run = _Run(variant, plan, talk, last)
-                done.append(run.recorded() if bench is None else run.live(bench, Path(scratch)))
-                talk.looked(done[-1])
+                outcome = run.recorded() if bench is None else run.live(bench, Path(scratch))
+                interrupts.obey()
+                done.append(outcome)
+                talk.looked(outcome)
     except KeyboardInterrupt:
         left = tuple(variant.name for variant in plan.variants[len(done) :])
         return Series(tuple(done), interrupted=True, skipped=left)
