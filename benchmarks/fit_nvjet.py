@@ -153,7 +153,7 @@ def fit(rows: Sequence[Ran], start: dict[str, float], rounds: int, size: int = 3
         optimiser.param_groups[0]["lr"] = 0.05 * (1 - turn / rounds) + 0.002
         value = loss(cost, batches[turn % len(batches)])
         optimiser.zero_grad()
-        value.backward()  # type: ignore[no-untyped-call]
+        value.backward()  # type: ignore[no-untyped-call]  # torch has no type for it here
         optimiser.step()
     return {name: float(value.detach().exp()) for name, value in cost.items()}
 

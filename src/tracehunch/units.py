@@ -28,7 +28,7 @@ def time_us(us: float) -> str:
     for step, unit in _TIME_STEPS:
         if abs(us) >= step * 0.99995:  # what would round to 1000 of the smaller unit
             return f"{_digits(us / step)} {unit}"
-    return f"{_digits(us, 3 if abs(us) < 10 else 4)} us"  # noqa: PLR2004  # files hold nanoseconds
+    return f"{_digits(us, 3 if abs(us) < 10 else 4)} us"  # files hold nanoseconds
 
 
 _TABLE_STEPS: Final = ((1.0, "us"), (1e3, "ms"), (1e6, "s"))
@@ -44,10 +44,10 @@ def time_column(times_us: Sequence[float | None]) -> list[str]:
     known = [abs(us) for us in times_us if us]
     largest, smallest = max(known, default=0.0), min(known, default=0.0)
     step, unit = next((one for one in _TABLE_STEPS if largest / one[0] < _TABLE_LARGEST), _TABLE_STEPS[-1])
-    if smallest and smallest / step < 0.01:  # noqa: PLR2004  # a digit of three decimals, hence nothing to read
+    if smallest and smallest / step < 0.01:  # a digit of three decimals, hence nothing to read
         return ["" if us is None else time_us(us) for us in times_us]
-    decimals = 1 if smallest / step >= 10 else 2 if smallest / step >= 0.1 else 3  # noqa: PLR2004
-    decimals = 1 if unit == "us" and largest >= 100 else decimals  # noqa: PLR2004  # nanoseconds say nothing there
+    decimals = 1 if smallest / step >= 10 else 2 if smallest / step >= 0.1 else 3
+    decimals = 1 if unit == "us" and largest >= 100 else decimals  # nanoseconds say nothing there
     return ["" if us is None else f"{us / step:,.{decimals}f} {unit}" for us in times_us]
 
 
@@ -80,11 +80,11 @@ def flop_rate(flops_per_second: float) -> str:
 
 def percent(value: float) -> str:
     """Return a percentage (0 to 100) as ``62%``, ``8.4%``, ``<0.1%``; 0% and 100% are exact."""
-    if 0 < value < 0.1:  # noqa: PLR2004  # below the smallest step that is printed
+    if 0 < value < 0.1:  # below the smallest step that is printed
         return "<0.1%"
-    if 99.9 < value < 100:  # noqa: PLR2004  # above the largest
+    if 99.9 < value < 100:  # above the largest
         return ">99.9%"
-    return f"{_trim(f'{value:.1f}')}%" if abs(value) < 10 or value > 99 else f"{value:.0f}%"  # noqa: PLR2004
+    return f"{_trim(f'{value:.1f}')}%" if abs(value) < 10 or value > 99 else f"{value:.0f}%"
 
 
 def share(part: float, whole: float) -> str:
@@ -109,9 +109,9 @@ def ratio(value: float) -> str:
 
 def table_time_us(us: float) -> str:
     """Microseconds as the profiler's own table writes them: ``127.572us``, ``3.220ms``, ``1.250s``."""
-    if us >= 1e6:  # noqa: PLR2004  # a second
+    if us >= 1e6:  # a second
         return f"{us / 1e6:.3f}s"
-    return f"{us / 1e3:.3f}ms" if us >= 1e3 else f"{us:.3f}us"  # noqa: PLR2004  # a millisecond
+    return f"{us / 1e3:.3f}ms" if us >= 1e3 else f"{us:.3f}us"  # a millisecond
 
 
 def table_percent(value: float) -> str:
@@ -121,7 +121,7 @@ def table_percent(value: float) -> str:
 
 def join(parts: Sequence[str], last: str = "and") -> str:
     """Return ``a``, ``a and b``, ``a, b and c``."""
-    if len(parts) < 2:  # noqa: PLR2004  # nothing to join
+    if len(parts) < 2:  # nothing to join
         return "".join(parts)
     return f"{', '.join(parts[:-1])} {last} {parts[-1]}"
 
@@ -181,7 +181,7 @@ _UNSAFE: Final = re.compile(
 
 def _escaped(found: re.Match[str]) -> str:
     code = ord(found.group())
-    return f"\\x{code:02x}" if code <= 0xFF else f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"  # noqa: PLR2004
+    return f"\\x{code:02x}" if code <= 0xFF else f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
 
 
 def _digits(value: float, significant: int = 4) -> str:

@@ -8,10 +8,10 @@ from tracehunch.attention.workload import Workload
 
 torch = pytest.importorskip("torch")
 
-from tracehunch.attention.inputs import make_inputs  # noqa: E402
-from tracehunch.attention.outcome import Device  # noqa: E402
-from tracehunch.attention.run import Bench, running  # noqa: E402
-from tracehunch.attention.verify import verify  # noqa: E402
+from tracehunch.attention.inputs import make_inputs  # noqa: E402  # after importorskip
+from tracehunch.attention.outcome import Device  # noqa: E402  # after importorskip
+from tracehunch.attention.run import Bench, running  # noqa: E402  # after importorskip
+from tracehunch.attention.verify import verify  # noqa: E402  # after importorskip
 
 SMALL = Workload(batch=2, heads=4, seq=48, head_dim=16, kv_heads=2)
 ON_CPU = [variant for variant in VARIANTS if variant.backend in ("", "MATH", "FLASH_ATTENTION")]

@@ -5,7 +5,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from tracehunch.capture.profiler import profile_calls  # noqa: E402
+from tracehunch.capture.profiler import profile_calls  # noqa: E402  # after importorskip
 
 
 def load(path):

@@ -78,8 +78,8 @@ def test_without_registers_it_cannot_be_told(raw, facts_from):
 
 def test_public_amd_traces_cannot_be_told(public_traces):
     from tracehunch.facts import measure  # noqa: PLC0415  # only where the traces are
-    from tracehunch.trace import read  # noqa: PLC0415
-    from tracehunch.tree import link  # noqa: PLC0415
+    from tracehunch.trace import read  # noqa: PLC0415  # loaded only where it is needed
+    from tracehunch.tree import link  # noqa: PLC0415  # loaded only where it is needed
 
     found = results(measure(link(read(public_traces / "tl_mi300_bert_small.json.gz"))))
     assert found

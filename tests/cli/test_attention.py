@@ -541,7 +541,10 @@ def test_a_variant_that_raises_only_under_the_profiler_is_told_too(monkeypatch):
     monkeypatch.setattr("tracehunch.cli.attention.VARIANTS", (variant_that(forward), VARIANTS[1]))
     code, variants = live()
     assert code == 0
-    assert variants["broken"]["reason"] == "RuntimeError: only now"
+    assert (
+        variants["broken"]["reason"]
+        == "RuntimeError: only now; to look into it, run it alone: --variant broken"
+    )
     assert variants["naive_inplace"]["status"] == "ran"
 
 

@@ -230,7 +230,7 @@ def _read(controller: int) -> bytes:
 
 
 def _plain(text: bytes) -> str:
-    import re  # noqa: PLC0415
+    import re  # noqa: PLC0415  # loaded only where it is needed
 
     return re.sub(r"\x1b\[[0-9;]*m", "", text.decode()).replace("\r", "")
 

@@ -16,7 +16,7 @@ NAIVE = Path(__file__).parents[1] / "data" / "h200" / "seeds" / "naive.json.gz"
 
 
 def claim(key: str, relation: str, expected: object, unit: str = "count", **more: str) -> Claim:
-    return Claim(key, relation, expected, more.pop("scope", "attn_fwd"), "user", unit=unit, **more)  # type: ignore[arg-type]
+    return Claim(key, relation, expected, more.pop("scope", "attn_fwd"), "user", unit=unit, **more)  # type: ignore[arg-type]  # keywords of the test
 
 
 @pytest.fixture(scope="module")

@@ -129,7 +129,9 @@ def _told(
     first = _first_line(error)
     if any(refusal in first for refusal in _REFUSALS):
         return RefusedError(" ".join((first, *_reasons(said))))
-    return CaptureError(f"{type(error).__name__}: {first}")
+    return CaptureError(
+        f"{type(error).__name__}: {first}", todo=f"to look into it, run it alone: --variant {variant.name}"
+    )
 
 
 def _first_line(error: Exception) -> str:

@@ -62,10 +62,10 @@ def sdpa_inputs(trace: Trace, row: int, *, on_gpu: bool = True) -> SdpaInputs | 
     """Read the inputs of an SDPA op; None where shapes were not recorded or make no sense."""
     args = trace.args_of(row)
     dims, types = args.get("Input Dims"), args.get("Input type")
-    if not (isinstance(dims, list) and isinstance(types, list) and len(dims) >= 3 and len(types) >= 3):  # noqa: PLR2004
+    if not (isinstance(dims, list) and isinstance(types, list) and len(dims) >= 3 and len(types) >= 3):
         return None
     shapes = [_whole_numbers(entry) for entry in dims[:4]]
-    if any(len(shape) < 2 or 0 in shape for shape in shapes[:3]):  # noqa: PLR2004  # q, k and v have rows and columns
+    if any(len(shape) < 2 or 0 in shape for shape in shapes[:3]):  # q, k and v have rows and columns
         return None
     strides = args.get("Input Strides")
     stated = args.get("Concrete Inputs")
@@ -75,7 +75,7 @@ def sdpa_inputs(trace: Trace, row: int, *, on_gpu: bool = True) -> SdpaInputs | 
         v=shapes[2],
         types=(str(types[0]), str(types[1]), str(types[2])),
         strides=tuple(_whole_numbers(entry) for entry in strides[:3]) if isinstance(strides, list) else (),
-        mask=shapes[3] if len(shapes) > 3 else (),  # noqa: PLR2004  # the fourth input is the mask
+        mask=shapes[3] if len(shapes) > 3 else (),  # the fourth input is the mask
         causal=_flag(stated, 5),
         gqa=_flag(stated, -1),
         dropout=_positive(stated, 4),
@@ -166,7 +166,7 @@ def _whole_numbers(value: Any) -> tuple[int, ...]:
 
 
 def _flag(stated: Any, position: int) -> bool | None:
-    if not isinstance(stated, list) or len(stated) < 8:  # noqa: PLR2004  # 8 inputs since 2.5, with enable_gqa as the last
+    if not isinstance(stated, list) or len(stated) < 8:  # 8 inputs since 2.5, with enable_gqa as the last
         return None
     return {"True": True, "False": False}.get(str(stated[position]))
 

@@ -124,6 +124,7 @@ def attention(
     narrator = Narrator(asks=ask)
     series = run_series(plan, narrator)
     if series.interrupted and not series.outcomes:
+        note("no variant was done yet; fewer --steps, or --variant NAME, make it shorter")
         raise KeyboardInterrupt
     emit(_rendered(series, chosen, output, everything=everything), output)
     if score := narrator.score():

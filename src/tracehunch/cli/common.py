@@ -123,7 +123,7 @@ def note(message: str) -> None:
 def unknown_name(what: str, word: str, known: list[str]) -> TracehunchError:
     """Return the error for an unknown name, with the one that was meant, or the first few there are."""
     meant = did_you_mean(word, known).removeprefix("; ")
-    there = f"there are {', '.join(known[:8])}{' ...' if len(known) > 8 else ''}" if known else ""  # noqa: PLR2004
+    there = f"there are {', '.join(known[:8])}{' ...' if len(known) > 8 else ''}" if known else ""
     return TracehunchError(f"no {what} {word!r}", todo=meant or there)
 
 

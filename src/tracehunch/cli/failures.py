@@ -100,7 +100,7 @@ def _usage(failure: click.ClickException) -> str:
 
 def _internal(failure: BaseException) -> str:
     frames = traceback.extract_tb(failure.__traceback__)
-    where = f" ({os.path.basename(frames[-1].filename)}:{frames[-1].lineno})" if frames else ""  # noqa: PTH119
+    where = f" ({os.path.basename(frames[-1].filename)}:{frames[-1].lineno})" if frames else ""  # noqa: PTH119  # a path of a traceback, maybe foreign
     said = _one_line(f"{type(failure).__name__}: {failure}")
     todo = "please report it with the file, or run with --debug to see where"
     return f"tracehunch: internal error: {said}{where}; {todo}"

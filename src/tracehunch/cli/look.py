@@ -98,18 +98,18 @@ def _report(
     source: str,
 ) -> str | bytes:
     """Render in the format picked; a renderer is imported only when it is needed."""
-    from tracehunch.report.summary import Selection  # noqa: PLC0415
+    from tracehunch.report.summary import Selection  # noqa: PLC0415  # loaded only where it is needed
 
     selection = Selection(scopes=scopes, top=top, all_scopes=all_scopes)
     if picked == "json":
-        from tracehunch.report import json_report  # noqa: PLC0415
+        from tracehunch.report import json_report  # noqa: PLC0415  # loaded only where it is needed
 
         return json_report.render(seen, scopes=scopes)
     if picked == "markdown":
-        from tracehunch.report import markdown  # noqa: PLC0415
+        from tracehunch.report import markdown  # noqa: PLC0415  # loaded only where it is needed
 
         return markdown.render(seen, selection=selection, source=source)
-    from tracehunch.report import terminal  # noqa: PLC0415
+    from tracehunch.report import terminal  # noqa: PLC0415  # loaded only where it is needed
 
     return terminal.render(seen, view=common.view(output), selection=selection, source=source)
 

@@ -52,8 +52,8 @@ class _Bar:
 
     def _started(self) -> Progress:
         from rich.console import Console  # noqa: PLC0415  # only long work on a terminal pays for it
-        from rich.markup import escape  # noqa: PLC0415
-        from rich.progress import Progress  # noqa: PLC0415
+        from rich.markup import escape  # noqa: PLC0415  # loaded only where it is needed
+        from rich.progress import Progress  # noqa: PLC0415  # loaded only where it is needed
 
         progress = Progress(console=Console(stderr=True), transient=True)
         progress.add_task(escape(self._label), total=1.0)

@@ -92,4 +92,4 @@ def _text(text: str) -> str:
 
 def _escaped(character: str) -> str:
     code = ord(character)
-    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"  # noqa: PLR2004  # TOML's two escape lengths
+    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"  # TOML's two escape lengths

@@ -110,7 +110,7 @@ def revealed(outcome: Outcome) -> str:
 
 
 def _how_many(calls: Sequence[int]) -> str:
-    return join([str(n) for n in calls], "or") if len(calls) <= 2 else f"{calls[0]} to {calls[-1]}"  # noqa: PLR2004
+    return join([str(n) for n in calls], "or") if len(calls) <= 2 else f"{calls[0]} to {calls[-1]}"
 
 
 def _times_best(outcome: Outcome, best_us: float | None) -> str:

@@ -52,7 +52,7 @@ def findings_aside(found: Sequence[FindingText]) -> str:
     seen = [one.severity for one in found]
     kinds = [severity for severity in reversed(SEVERITIES) if severity in seen]
     counts = ", ".join(plural(seen.count(severity), severity) for severity in kinds)
-    if len(found) < 2:  # noqa: PLR2004  # one finding stands in no order
+    if len(found) < 2:  # one finding stands in no order
         return counts or "none"
     order = (
         "warnings first, then by time at stake" if "note" in kinds and len(kinds) > 1 else "by time at stake"

@@ -159,7 +159,7 @@ def fastest(expected: Iterable[Expected]) -> str:
         for one in expected
         if isinstance(one.forecast.time, AttentionTime) and plain_name(one.variant.name) != "auto"
     ]
-    if len(timed) < 2:  # noqa: PLR2004  # nothing to compare
+    if len(timed) < 2:  # nothing to compare
         return ""
     timed.sort(key=lambda pair: pair[1].mid_us)
     best_name, best = timed[0]
@@ -239,11 +239,11 @@ def _times(time: object) -> list[Span | str]:
 
 def _range(low: float, high: float) -> str:
     """Two times in the larger one's unit: "0.92-1.36 ms"; the ends of a range deserve no more digits."""
-    if high >= 1e6:  # noqa: PLR2004  # a second
+    if high >= 1e6:  # a second
         return f"{low / 1e6:.2f}-{high / 1e6:.2f} s"
-    if high >= 1e3:  # noqa: PLR2004  # a millisecond
+    if high >= 1e3:  # a millisecond
         return f"{low / 1e3:.2f}-{high / 1e3:.2f} ms"
-    digits = 0 if low >= 100 else 1  # noqa: PLR2004  # three digits suffice
+    digits = 0 if low >= 100 else 1  # three digits suffice
     return f"{low:.{digits}f}-{high:.{digits}f} us"
 
 

@@ -25,7 +25,7 @@ def processes_of_gpu_rows(trace: Trace, launches: Int64, gpu: Int64) -> Int32 | 
     process only.
     """
     processes = np.unique(trace.process[launches])
-    if processes.size < 2:  # noqa: PLR2004  # one process: nothing to tell apart
+    if processes.size < 2:  # one process: nothing to tell apart
         return None
     owner = np.full(gpu.size, NONE, dtype=np.int32)
     by_place = _by_place(trace, gpu)

@@ -43,4 +43,5 @@ def is_users_frame(name: str) -> bool:
     first = folders[0].removesuffix(".py")
     if folders[-1].startswith("<") or not _LIBRARIES.isdisjoint(folders[:-1]):
         return False
-    return not (len(folders) <= 2 and first in sys.stdlib_module_names) and "lib/python" not in frame["file"]  # noqa: PLR2004  # json/decoder.py
+    standard = len(folders) <= 2 and first in sys.stdlib_module_names  # json/decoder.py
+    return not standard and "lib/python" not in frame["file"]

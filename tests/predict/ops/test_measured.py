@@ -42,7 +42,7 @@ def test_nvjet_kernels_of_shapes_left_out_of_the_fit():
 
 
 def test_batches_of_other_products_run_one_kernel():
-    from tracehunch.predict.ops.gemm.branches import outcome  # noqa: PLC0415
+    from tracehunch.predict.ops.gemm.branches import outcome  # noqa: PLC0415  # loaded only where it is needed
 
     batched = [one for one in fit_products.measured() if one.product.batch > 1 and not one.is_nvjet]
     right = [one.outcome == (1, 0) and outcome(one.product).kernels == 1 for one in batched]
@@ -64,7 +64,7 @@ def test_trees_of_shapes_left_out():
 
 
 def test_the_shipped_trees_are_those_that_the_script_grows():
-    from tracehunch.predict.ops.gemm.branches import Node, trees  # noqa: PLC0415
+    from tracehunch.predict.ops.gemm.branches import Node, trees  # noqa: PLC0415  # loaded only where it is needed
 
     name = "fp32_vector"
     rows = [

@@ -64,7 +64,7 @@ def test_a_check_without_its_keys_is_an_error():
 
 def test_predicates_answer_to_calls_of_any_dimensions(on):
     """A refusal for the number of dimensions must not keep others from answering."""
-    from tracehunch.predict.sdpa import SdpaCall, tensor  # noqa: PLC0415
+    from tracehunch.predict.sdpa import SdpaCall, tensor  # noqa: PLC0415  # loaded only where it is needed
 
     shapes = [(8, 4), (3, 8, 4), (2, 3, 8, 4), (1, 2, 3, 8, 4)]
     envs = [on("h200"), on("mi300x"), environment(torch="2.13", device="cpu")]

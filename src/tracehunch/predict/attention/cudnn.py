@@ -83,7 +83,7 @@ def engine(env: Environment, *, one_query: bool) -> str:
     major, _ = env.compute_capability
     if major == _HOPPER[0]:
         return "sm80" if one_query else "sm90"
-    return "sm80" if major == 8 else ""  # noqa: PLR2004  # Ampere and Ada
+    return "sm80" if major == 8 else ""  # Ampere and Ada
 
 
 def splits_keys(call: SdpaCall, env: Environment) -> bool:

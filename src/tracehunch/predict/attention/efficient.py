@@ -46,8 +46,8 @@ def forward(program: Program, call: SdpaCall) -> TensorSpec:
         why = "the efficient backend's kernels for grouped heads, new in torch 2.14, were not seen"
         program.parts.append(Activities(confidence="low", reasons=(why,)))
     widest = max(q.shape[-1], v.shape[-1])
-    in_registers = widest <= 128  # noqa: PLR2004  # the widest tile of a result
-    tile = "64x64" if widest <= 64 else "64x128" if in_registers else "32x128"  # noqa: PLR2004
+    in_registers = widest <= 128  # the widest tile of a result
+    tile = "64x64" if widest <= 64 else "64x128" if in_registers else "32x128"
     program.empty(q.dtype, _FORWARD_OP)
     accumulates = not in_registers and q.dtype != "float32"
     program.empty("float32", _FORWARD_OP, times=call.requires_grad + accumulates)
@@ -69,7 +69,7 @@ def backward(program: Program, call: SdpaCall, gradient: TensorSpec) -> None:
         _sums(program, q, v)
     widest = max(q.shape[-1], v.shape[-1])
     limit = next(size for size in (32, 64, 128, _ANY) if widest <= size)
-    rows, columns = (64, 64) if limit <= 64 else (128, 128) if half and limit == 128 else (128, 64)  # noqa: PLR2004
+    rows, columns = (64, 64) if limit <= 64 else (128, 128) if half and limit == 128 else (128, 64)
     program.empty("uint8", _BACKWARD_OP)
     if not program.strict and _splits(call, rows, columns, limit) > 1:
         program.add(kernels.fill("uint8", "aten::zero_"))

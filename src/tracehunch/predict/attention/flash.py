@@ -119,7 +119,7 @@ def _kernel(hint: str, algorithm: str, kind: str, op: str) -> KernelGuess:
 
 def _split_tile(head_dim: int) -> int:
     """Keys of a tile of the kernel that splits them."""
-    return 256 if head_dim <= 64 else 128 if head_dim <= 128 else 64  # noqa: PLR2004  # FlashAttention 2's table
+    return 256 if head_dim <= 64 else 128 if head_dim <= 128 else 64  # FlashAttention 2's table
 
 
 def forward_tile(head_dim: int, call: SdpaCall, env: Environment) -> tuple[int, int]:
@@ -127,12 +127,12 @@ def forward_tile(head_dim: int, call: SdpaCall, env: Environment) -> tuple[int, 
     dropout = call.dropout > 0
     small = env.compute_capability is not None and env.compute_capability in ((8, 6), (8, 9))
     if head_dim in (32, 64):
-        return (128, 64) if dropout and head_dim == 64 else (128, 128)  # noqa: PLR2004
+        return (128, 64) if dropout and head_dim == 64 else (128, 128)
     if head_dim in (96, 128):
         if small and call.is_causal and not dropout:
             return 64, 64
-        return (128, 32) if head_dim == 128 and (small or dropout) else (128, 64)  # noqa: PLR2004
-    if head_dim == 192:  # noqa: PLR2004
+        return (128, 32) if head_dim == 128 and (small or dropout) else (128, 64)
+    if head_dim == 192:
         return (64, 64) if dropout else (128, 64)
     ampere = env.compute_capability == (8, 0)  # much shared memory a block, little an SM
     return (128, 64) if ampere else (64, 64)

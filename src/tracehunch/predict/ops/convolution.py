@@ -47,7 +47,7 @@ def conv2d(call: Call) -> Steps:
                 library="cudnn",
             )
         )
-    if len(call.tensors) > 2:  # noqa: PLR2004  # input, weight, bias
+    if len(call.tensors) > 2:  # input, weight, bias
         parts.append(pointwise("CUDAFunctor_add", out, [out, fresh((1, out.size(1), 1, 1), out.dtype)]))
     return joined(parts)
 

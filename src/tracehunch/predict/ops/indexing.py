@@ -73,7 +73,7 @@ def gather(call: Call) -> Steps:
 def scatter_in_place(call: Call) -> Steps:
     """Write by index in place: one kernel."""
     indices = call.at(1)
-    source = call.tensors[2] if len(call.tensors) > 2 else indices  # noqa: PLR2004  # self, index, source
+    source = call.tensors[2] if len(call.tensors) > 2 else indices  # self, index, source
     moved = 2 * source.numel * call.first.itemsize + indices.nbytes
     return (
         kernel("", "scatter", "scatter", moved, dtype=call.first.dtype, items=source.numel)
@@ -137,7 +137,7 @@ def embedding_backward(call: Call) -> Steps:
     """Fill the gradient with zeros and add up rows; many indices are sorted first."""
     grad, indices = call.first, call.at(1)
     rows = int(call.option("num_weights", 0))
-    if indices.numel > 3072:  # noqa: PLR2004  # indices up to which one kernel does it
+    if indices.numel > 3072:  # indices up to which one kernel does it
         return unknown(
             "with more than 3072 indices they are sorted first: how many kernels, was not measured"
         )

@@ -184,7 +184,7 @@ def nll_loss(call: Call) -> Steps:
     """Pick and average: one kernel."""
     rows = call.first.size(0)
     text = "nll_loss_forward_reduce_cuda_kernel_2d"
-    if len(call.first.shape) > 2:  # noqa: PLR2004  # (batch, classes) is what was measured
+    if len(call.first.shape) > 2:  # (batch, classes) is what was measured
         return unknown("nll_loss over positions was not measured")
     threads = min(max(rows // _LOSSES, 32), _BLOCK)
     return kernel(text, "loss", "loss", rows * (8 + 32), dtype=call.first.dtype, serial=-(-rows // threads))
@@ -212,7 +212,7 @@ def bce_with_logits(call: Call) -> Steps:
 @handles("native_layer_norm_backward")
 def layer_norm_backward(call: Call) -> Steps:
     """Derive a norm: the input's gradient in one kernel; the weights' were not measured."""
-    if call.option("weights", len(call.tensors) > 2):  # noqa: PLR2004  # grad, input, then weight
+    if call.option("weights", len(call.tensors) > 2):  # grad, input, then weight
         return unknown("the backward of layer_norm with weights was not measured")
     one = call.at(1)
     family = "norm"

@@ -170,7 +170,7 @@ def _convolution(row: Mapping[str, Any]) -> tuple[str, tuple[Tensor, ...], dict[
     dtype, channels, made, window = row["dtype"], row["C"], row["O"], row["k"]
     image = tensor((row["N"], channels, row["HW"], row["HW"]), dtype)
     weight, bias = tensor((made, channels, window, window), dtype), tensor((made,), dtype)
-    padding = row.get("pad", 1 if window == 3 and row["stride"] == 1 else 0)  # noqa: PLR2004  # as networks do
+    padding = row.get("pad", 1 if window == 3 and row["stride"] == 1 else 0)  # as networks do
     tensors = (image, weight, bias) if row.get("bias", True) else (image, weight)
     return "conv2d", tensors, {"stride": row["stride"], "padding": padding}
 

@@ -52,7 +52,7 @@ def sort(call: Call) -> Steps:
         inner = joined([pack, number, _onesweep(bits, moved), _onesweep(_DIGIT, moved)])
         return joined([inner, kernel("sort_postprocess_kernel", "sort", "sort", moved)])
     passes = kernel("DeviceSegmentedRadixSortKernel", "sort", "sort", moved, library="cub")
-    number_of_passes = 3 if bits <= 16 else 6  # noqa: PLR2004  # bits of a key
+    number_of_passes = 3 if bits <= 16 else 6  # bits of a key
     middle = joined([number, passes * number_of_passes])
     if last:
         return joined([pack, middle])

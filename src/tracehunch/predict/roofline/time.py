@@ -168,7 +168,7 @@ def _refused(backend: str, dtype: str, gpu: Gpu) -> str:
         return f"{backend} takes no fp32"
     if backend == "cudnn" and gpu.vendor != "nvidia":
         return f"cuDNN does not run on {gpu.name}"
-    if backend in ("flash", "cudnn") and gpu.vendor == "nvidia" and float(gpu.compute_capability) < 8:  # noqa: PLR2004
+    if backend in ("flash", "cudnn") and gpu.vendor == "nvidia" and float(gpu.compute_capability) < 8:
         return f"{backend} needs compute capability 8.0, {gpu.name} has {gpu.compute_capability}"
     return ""
 

@@ -46,7 +46,7 @@ class SdpaCall:
     @property
     def four_dimensional(self) -> bool:
         """Whether q, k and v have 4 dimensions each."""
-        return len(self.q.shape) == len(self.k.shape) == len(self.v.shape) == 4  # noqa: PLR2004
+        return len(self.q.shape) == len(self.k.shape) == len(self.v.shape) == 4
 
 
 def sdpa_call(

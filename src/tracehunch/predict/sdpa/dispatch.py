@@ -95,7 +95,7 @@ def _error(
     error = input_error(call)
     if error is not None or chosen is None or is_empty(call):
         return error
-    if call.mask is not None and len(call.mask.shape) < 2:  # noqa: PLR2004  # a mask without rows
+    if call.mask is not None and len(call.mask.shape) < 2:  # a mask without rows
         for backend in order:
             answer = answers.get(backend)
             if backend == chosen or answer is None:

@@ -172,10 +172,10 @@ def rocm_efficient_head_dims(call: SdpaCall, _: Environment, __: Mapping[str, An
     Newer versions of AOTriton take others too.
     """
     q, k, v = (given.shape[-1] for given in call.inputs)
-    if q == k == v and q % 8 == 0 and 0 < q <= 256:  # noqa: PLR2004  # AOTriton's limit before 0.12
+    if q == k == v and q % 8 == 0 and 0 < q <= 256:  # AOTriton's limit before 0.12
         return True
     unit = 8 if call.q.dtype in ("float16", "bfloat16") else 4
-    never_fits = q != k or q % unit or v % unit or not 0 < max(q, v) <= 512  # noqa: PLR2004  # and since
+    never_fits = q != k or q % unit or v % unit or not 0 < max(q, v) <= 512  # and since
     return False if never_fits else "the version of AOTriton"
 
 

@@ -45,7 +45,7 @@ def cudnn_backward_nan(
         and call.mask is not None
         and call.requires_grad
         and _major(env) == _HOPPER
-        and call.q.shape[-2] % 128 == 64  # noqa: PLR2004  # the report's lengths
+        and call.q.shape[-2] % 128 == 64  # the report's lengths
     )
 
 
@@ -183,7 +183,7 @@ def unaligned_offset(call: SdpaCall, env: Environment, picked: SdpaPrediction, _
     return (
         picked.chosen in ("flash", "efficient")
         and env.device == "cuda"
-        and _major(env) >= 8  # noqa: PLR2004  # where loads need 16 bytes
+        and _major(env) >= 8  # where loads need 16 bytes
         and any(given.storage_offset * given.item_bytes % 16 for given in call.inputs)
     )
 
@@ -215,7 +215,7 @@ def mask_padding(call: SdpaCall, _: Environment, picked: SdpaPrediction, numbers
 def mask_memory(call: SdpaCall, _: Environment, __: SdpaPrediction, numbers: Mapping[str, Any]) -> bool:
     """Find a mask of its own for every head, and a large one."""
     mask = call.mask
-    if mask is None or mask.ndim < 3 or mask.shape[-3] == 1:  # noqa: PLR2004  # (..., H, L, S)
+    if mask is None or mask.ndim < 3 or mask.shape[-3] == 1:  # (..., H, L, S)
         return False
     own = prod(size for size, stride in zip(mask.shape, mask.stride, strict=True) if stride)
     return bool(own * mask.item_bytes >= numbers["bytes"])

@@ -110,7 +110,7 @@ def tensor(
 def _strides(shape: tuple[int, ...], layout: str) -> tuple[int, ...]:
     if layout in ("bhsd", "contiguous"):
         return contiguous_strides(shape)
-    if layout not in LAYOUTS or len(shape) != 4:  # noqa: PLR2004  # (B, H, S, D)
+    if layout not in LAYOUTS or len(shape) != 4:  # (B, H, S, D)
         raise GuessError(
             f"layout {layout!r} of a tensor with {len(shape)} dimensions is not known",
             "",
