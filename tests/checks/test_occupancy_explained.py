@@ -76,11 +76,12 @@ def test_without_registers_it_cannot_be_told(raw, facts_from):
     assert found.key == "occupancy-explained"
 
 
-def test_public_amd_traces_cannot_be_told(public_traces):
+@pytest.mark.parametrize("name", ["tl_mi300_bert_small", "hta_mi250_rocm62"])
+def test_public_amd_traces_cannot_be_told(public_traces, name):
     from tracehunch.facts import measure  # noqa: PLC0415  # only where the traces are
     from tracehunch.trace import read  # noqa: PLC0415  # loaded only where it is needed
     from tracehunch.tree import link  # noqa: PLC0415  # loaded only where it is needed
 
-    found = results(measure(link(read(public_traces / "tl_mi300_bert_small.json.gz"))))
+    found = results(measure(link(read(public_traces / f"{name}.json.gz"))))
     assert found
     assert not [one for one in found if isinstance(one, Finding)]

@@ -44,7 +44,7 @@ from tracehunch.checks._scopes import durations_us, place, total_us
 from tracehunch.checks._sdpa_math import MATH_OP, SDPA_BACKEND
 from tracehunch.facts.model import Facts, KernelUse, ScopeFacts
 from tracehunch.hardware import MEASURABLE_SHARED_MEMORY, Occupancy, occupancy, sm_limits
-from tracehunch.trace.model import Int64
+from tracehunch.trace.model import Cat, Int64
 from tracehunch.tree import NONE, Link
 from tracehunch.tree.names import names_that
 from tracehunch.units import count, join, plural, printable, shorten, size, table_percent
@@ -57,8 +57,17 @@ _MATRIX_SHARE: Final = 0.2
 """What part of a scope's GPU time a kernel needs to take for its occupancy to be worth a word."""
 
 
+_NOT_RECORDED: Final = (
+    "the occupancy of no kernel can be worked out: the profiler records no registers on this GPU"
+)
+
+
 def check(facts: Facts) -> Iterable[Finding | CannotTell]:
     """Explain a low occupancy of attention kernels, and of the matrix kernel that leads a scope."""
+    trace = facts.tree.trace
+    if (trace.cat == Cat.KERNEL).any() and not (trace.gpu.registers > 0).any():
+        yield CannotTell(ID, "whole", _NOT_RECORDED)
+        return
     candidates = [use for use in uses(facts) if _is_attention(use) or is_matrix_kernel(use)]
     if not candidates:
         return
