@@ -108,9 +108,9 @@ def _environment(device: Device) -> Environment:
     return environment(gpu, device.torch, device.cudnn, env=env)
 
 
-def _call(workload: Workload, inputs: Inputs | None) -> SdpaCall:
-    """Describe the call; that a variant by hand takes a causal mask as a tensor, its own rules know."""
-    made = sdpa_call(
+def call_of(workload: Workload) -> SdpaCall:
+    """Describe the call of a workload, its tensors contiguous."""
+    return sdpa_call(
         workload.batch,
         workload.heads,
         workload.seq,
@@ -120,6 +120,11 @@ def _call(workload: Workload, inputs: Inputs | None) -> SdpaCall:
         is_causal=workload.causal,
         enable_gqa=workload.groups > 1,
     )
+
+
+def _call(workload: Workload, inputs: Inputs | None) -> SdpaCall:
+    """Describe the call; that a variant by hand takes a causal mask as a tensor, its own rules know."""
+    made = call_of(workload)
     if inputs is None:
         return made
     q, k, v = (_spec(tensor, workload.dtype) for tensor in (inputs.q, inputs.k, inputs.v))

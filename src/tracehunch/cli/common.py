@@ -17,6 +17,8 @@ from tracehunch.errors import TracehunchError
 from tracehunch.report.layout import View
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from tracehunch.trace.model import Trace
     from tracehunch.verdict import Look
 
@@ -54,14 +56,16 @@ def exit_code(look: Look, fail_on: str, *, strict: bool) -> int:
     return FOUND if any(severity in failing for severity in seen) else FINE
 
 
-def pick_format(output_format: str | None, output: Path | None) -> str:
+def pick_format(
+    output_format: str | None, output: Path | None, formats: Mapping[str, Sequence[str]] = FORMATS
+) -> str:
     """Return the format asked for: ``--format``, else that of ``-o``'s extension, else the terminal's."""
     if output_format is not None or output is None:
         return output_format or "terminal"
-    for name, extensions in FORMATS.items():
+    for name, extensions in formats.items():
         if output.suffix.lower() in extensions:
             return name
-    known = ", ".join(one for extensions in FORMATS.values() for one in extensions)
+    known = ", ".join(one for extensions in formats.values() for one in extensions)
     raise click.UsageError(f"{output}: the extension names no format ({known}); give --format")
 
 

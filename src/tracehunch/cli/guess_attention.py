@@ -92,7 +92,7 @@ def attention(
         return answer_rows(
             rows, output, lambda lines: predict_attention_rows(lines, env, clock=clock or "host")
         )
-    chosen = _format(output_format, output)
+    chosen = common.pick_format(output_format, output, FORMATS)
     sizes = {**_SHAPE, **given}
     workload = check(Workload(**{"kv_heads": sizes["heads"], **sizes}))
     env = environment_of(gpu, torch_version, cudnn)
@@ -112,33 +112,15 @@ def _refuse(given: dict[str, Any], wanted: Sequence[str], output_format: str | N
         raise click.UsageError(f"{', '.join(also)} and --rows exclude each other: each line says its own")
 
 
-def _format(output_format: str | None, output: Path | None) -> str:
-    if output_format is not None or output is None:
-        return output_format or "terminal"
-    for name, extensions in FORMATS.items():
-        if output.suffix.lower() in extensions:
-            return name
-    known = ", ".join(one for extensions in FORMATS.values() for one in extensions)
-    raise click.UsageError(f"{output}: the extension names no format ({known}); give --format")
-
-
 def _predict(
     variants: Sequence[Variant], workload: Workload, env: Environment, clock: Literal["gpu", "host"]
 ) -> Prediction:
+    from tracehunch.attention.expert import call_of  # noqa: PLC0415  # as below
     from tracehunch.predict.forecast import forecast, pinned_to  # noqa: PLC0415  # tables load if used
-    from tracehunch.predict.sdpa import hazards, sdpa_call  # noqa: PLC0415  # as above
+    from tracehunch.predict.sdpa import hazards  # noqa: PLC0415  # as above
     from tracehunch.report.prediction import Expected, Prediction  # noqa: PLC0415  # as above
 
-    call = sdpa_call(
-        workload.batch,
-        workload.heads,
-        workload.seq,
-        workload.head_dim,
-        kv_heads=workload.kv_heads,
-        dtype=workload.dtype,
-        is_causal=workload.causal,
-        enable_gqa=workload.groups > 1,
-    )
+    call = call_of(workload)
     expected = []
     for variant in variants:
         found = forecast(variant.name, call, env, clock=clock)

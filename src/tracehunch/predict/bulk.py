@@ -8,8 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-import msgspec
-
 from tracehunch.errors import GuessError
 from tracehunch.predict.activities import Activities
 from tracehunch.predict.attention import VARIANTS, predict_attention
@@ -18,6 +16,7 @@ from tracehunch.predict.forecast import Forecast, forecast, plain_name
 from tracehunch.predict.roofline import AttentionTime
 from tracehunch.predict.roofline.time import Clock
 from tracehunch.predict.sdpa import SdpaCall, call_from_row, predict_rows, tensor
+from tracehunch.predict.sdpa.rows import decoded
 
 _SIZES: Final = frozenset({"B", "H", "S", "D"})
 _DIGITS: Final = 3  # of a microsecond
@@ -53,7 +52,7 @@ def predict_attention_rows(lines: Iterable[str], env: Environment, *, clock: Clo
         if not text:
             continue
         try:
-            raw = _decoded(text)
+            raw = decoded(text)
             if not _SIZES & raw.keys():
                 yield text
                 continue
@@ -118,13 +117,3 @@ def _variant(raw: Mapping[str, Any]) -> str:
     if len(set(names)) > 1:
         raise GuessError("backend and variant differ", "", "leave one out")
     return names[0]
-
-
-def _decoded(text: str) -> dict[str, Any]:
-    try:
-        raw = msgspec.json.decode(text)
-    except msgspec.DecodeError as error:
-        raise GuessError("no JSON", str(error), "give one JSON object a line") from None
-    if not isinstance(raw, dict):
-        raise GuessError("no JSON object", f"it is a {type(raw).__name__}", "give one JSON object a line")
-    return raw

@@ -82,7 +82,7 @@ def predict_rows(lines: Iterable[str], env: Environment, count: Counter | None =
         if not text:
             continue
         try:
-            raw = _decoded(text)
+            raw = decoded(text)
             if "device" in raw and "B" not in raw:
                 yield text
                 continue
@@ -104,7 +104,13 @@ def predict_rows(lines: Iterable[str], env: Environment, count: Counter | None =
         yield f'{text[:-1].rstrip()}, "predicted": {json.dumps(predicted)}}}'
 
 
-def _decoded(text: str) -> dict[str, Any]:
+def decoded(text: str) -> dict[str, Any]:
+    """Return the JSON object of a line.
+
+    Raises:
+        GuessError: it is no JSON, or no object.
+
+    """
     try:
         raw = msgspec.json.decode(text)
     except msgspec.DecodeError as error:
