@@ -39,6 +39,12 @@ GB = 10**9
         ("AMD Instinct MI250X", 110, 68_700_000_000, "mi250x"),
         ("AMD Instinct MI325X", 304, 274_000_000_000, "mi325x"),
         ("AMD Instinct MI355X", 256, 309_000_000_000, "mi355x"),
+        ("NVIDIA A10", 72, 23_700_000_000, "a10"),
+        ("AMD Instinct MI250", 104, 68_700_000_000, "mi250"),
+        ("AMD Instinct MI250X / MI250", 110, 68_700_000_000, "mi250x"),
+        ("AMD Instinct MI250X / MI250", 104, 68_700_000_000, "mi250"),
+        ("AMD Instinct MI210", 104, 68_700_000_000, "mi250"),  # one such die
+        ("AMD Radeon Graphics", 104, 68_702_699_520, "mi250"),  # a shared name, told by SMs and memory
         # with less known
         ("NVIDIA H200", None, None, "h200-sxm"),
         ("nvidia h200", None, None, "h200-sxm"),
@@ -60,7 +66,10 @@ def test_a_known_gpu_is_found(name, sms, memory_bytes, key) -> None:
         ("NVIDIA A100-SXM4-40GB MIG 1g.5gb", 14, 5 * GB),
         ("NVIDIA H200", 66, 75 * GB),  # half of one
         ("AMD Instinct MI300X", 38, 24 * GB),  # a partition
-        ("AMD Radeon Graphics", 104, 68_702_699_520),  # a name that many share
+        ("AMD Radeon Graphics", 104, None),  # a name that many share
+        ("AMD Radeon Graphics", 60, 16 * GB),
+        ("AMD Instinct MI250X / MI250", None, None),  # either
+        ("NVIDIA A10-24Q", None, None),  # a part of an A10
         ("NVIDIA GeForce RTX 4090 D", 114, 25 * GB),
         ("Tesla V100-SXM2", 80, None),  # 16 or 32 GB
         ("NVIDIA Z999", 500, 500 * GB),

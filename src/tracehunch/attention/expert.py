@@ -17,7 +17,7 @@ from tracehunch.guess import Claim, Guess
 from tracehunch.hardware import find_gpu
 from tracehunch.predict.environment import Environment, environment
 from tracehunch.predict.forecast import BY_HAND, Forecast, forecast, pinned_to
-from tracehunch.predict.roofline import AttentionTime
+from tracehunch.predict.roofline import AttentionTime, Calibration
 from tracehunch.predict.sdpa import SdpaCall, TensorSpec, sdpa_call
 
 if TYPE_CHECKING:
@@ -50,10 +50,17 @@ class Expert:
         return not self.untold
 
 
-def expert_of(variant: Variant, workload: Workload, device: Device, inputs: Inputs | None = None) -> Expert:
+def expert_of(
+    variant: Variant,
+    workload: Workload,
+    device: Device,
+    inputs: Inputs | None = None,
+    calibration: Calibration | None = None,
+) -> Expert:
     """Make the expert guess to seal before the variant is looked at.
 
     ``inputs`` are the tensors that it will be given, for their strides; without them they are contiguous.
+    ``calibration`` are peaks measured on the device.
     """
     context = {
         "variant": variant.name,
@@ -65,7 +72,7 @@ def expert_of(variant: Variant, workload: Workload, device: Device, inputs: Inpu
     empty = Guess((), context)
     try:
         env = _environment(device)
-        known = forecast(variant.name, _call(workload, inputs), env, clock="gpu")
+        known = forecast(variant.name, _call(workload, inputs), env, clock="gpu", calibration=calibration)
     except GuessError as error:
         return Expert(empty, untold=error.what)
     if known.raises is not None:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from tracehunch.attention.workload import Workload
     from tracehunch.facts.model import ScopeFacts
     from tracehunch.guess import Guess
+    from tracehunch.predict.roofline import Calibration
     from tracehunch.verdict import Look
 
 Status = Literal["ran", "recorded", "failed"]
@@ -87,11 +88,15 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """All outcomes, in the order of the series; ``skipped`` names what an interrupt left undone."""
+    """All outcomes, in the order of the series; ``skipped`` names what an interrupt left undone.
+
+    ``calibration`` are the peaks measured on the device before, None where they were not.
+    """
 
     outcomes: tuple[Outcome, ...]
     interrupted: bool = False
     skipped: tuple[str, ...] = ()
+    calibration: Calibration | None = None
 
 
 def looks(series: Series) -> Iterator[tuple[Outcome, Look]]:

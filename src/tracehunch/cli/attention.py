@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,6 +15,7 @@ from tracehunch.attention.expert import cudnn_number
 from tracehunch.attention.outcome import Device, Series
 from tracehunch.attention.recorded import Recording, recording
 from tracehunch.attention.workload import DTYPES, Workload, check
+from tracehunch.capture.ceilings import measure_ceilings
 from tracehunch.capture.torch_env import import_torch, is_installed, pick_machine, versions
 from tracehunch.cli.common import FINE, FOUND, LOST, emit, exit_code, note, pick_format, view
 from tracehunch.cli.failures import INTERRUPTED, USAGE
@@ -23,6 +25,8 @@ from tracehunch.cli.series import Plan, check_folder, run_series
 from tracehunch.errors import CaptureError
 from tracehunch.journal import ENVIRONMENT as JOURNAL_ENVIRONMENT
 from tracehunch.journal import journal_path
+from tracehunch.predict.ops.dtypes import dtype_word
+from tracehunch.predict.roofline import Calibration
 from tracehunch.report import attention_json, attention_markdown, attention_surprises, attention_terminal
 
 if TYPE_CHECKING:
@@ -121,6 +125,8 @@ def attention(
     if ask:
         check_folder(journal_path().parent, JOURNAL_ENVIRONMENT, make=True)
     _introduce(plan, given)
+    if on is not None and on.kind == "cuda":
+        plan = replace(plan, calibration=_calibration(plan.workload.dtype))
     narrator = Narrator(asks=ask)
     series = run_series(plan, narrator)
     if series.interrupted and not series.outcomes:
@@ -145,6 +151,16 @@ def _device(wanted: str) -> Device | None:
         return None
     cudnn = versions(import_torch()).get("cudnn_version", "") if machine.kind == "cuda" else ""
     return Device(machine.kind, machine.name, machine.torch, cudnn=cudnn_number(cudnn))
+
+
+def _calibration(dtype: str) -> Calibration | None:
+    """Measure a copy and a product on the GPU; None where it has no memory for them."""
+    note("measuring one copy and one product, as ceilings for the guesses of time")
+    found = measure_ceilings("cuda", dtype)
+    if found is None:
+        note("they do not fit in the free memory: the guesses of time rest on the data sheet")
+        return None
+    return Calibration(found.copy_bytes_per_s, {dtype_word(dtype): found.matmul_flops_per_s})
 
 
 def _workload(given: Mapping[str, Any], device: Device) -> Workload:

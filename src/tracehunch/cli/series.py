@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from tracehunch.attention.verify import Verification
     from tracehunch.attention.workload import Workload
     from tracehunch.guess import Claim, Guess
+    from tracehunch.predict.roofline import Calibration
     from tracehunch.verdict import Look
 
 NO_GPU_ACTIVITY = (
@@ -56,6 +57,8 @@ class Plan:
     warmup: int = 3
     check: bool = True
     save_to: Path | None = None
+    calibration: Calibration | None = None
+    """Peaks measured on the device."""
 
 
 class Talk(Protocol):
@@ -98,8 +101,8 @@ def run_series(plan: Plan, talk: Talk) -> Series:
                 talk.looked(outcome)
     except KeyboardInterrupt:
         left = tuple(variant.name for variant in plan.variants[len(done) :])
-        return Series(tuple(done), interrupted=True, skipped=left)
-    return Series(tuple(done))
+        return Series(tuple(done), interrupted=True, skipped=left, calibration=plan.calibration)
+    return Series(tuple(done), calibration=plan.calibration)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +117,7 @@ class _Run:
     def live(self, bench: Bench, scratch: Path) -> Outcome:
         """Guess, run and look here; a recording stands in where the device cannot run the variant."""
         guess = guess_of(self.variant, bench.workload, bench.device)
-        expert = expert_of(self.variant, bench.workload, bench.device, bench.inputs)
+        expert = expert_of(self.variant, bench.workload, bench.device, bench.inputs, self.plan.calibration)
         self.talk.guessed(self.variant, guess, bench.device, expert)
         outcome = Outcome(self.variant, "failed", bench.device, bench.workload, guess, expert=expert)
         try:

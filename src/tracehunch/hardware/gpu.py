@@ -2,7 +2,7 @@
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
@@ -64,12 +64,15 @@ class _Entry:
 
     gpu: Gpu
     names: tuple[re.Pattern[str], ...]
+    shared_names: tuple[re.Pattern[str], ...]
+    """Names that other GPUs may have as well: they count only together with SMs and memory."""
     sms: tuple[int, int]
 
     def fits(self, name: str, sms: int | None, memory_bytes: int | None) -> bool:
         low, high = _MEMORY_BAND
+        names = self.names if sms is None or memory_bytes is None else (*self.names, *self.shared_names)
         return (
-            any(pattern.fullmatch(name) is not None for pattern in self.names)
+            any(pattern.fullmatch(name) is not None for pattern in names)
             and (sms is None or self.sms[0] <= sms <= self.sms[1])
             and (memory_bytes is None or low <= memory_bytes / self.gpu.memory_bytes <= high)
         )
@@ -106,9 +109,14 @@ def _entry(key: str, table: Mapping[str, Any]) -> _Entry:
             note=table.get("note", ""),
             sources=tuple((field, entry["source"]) for field, entry in numbers.items()),
         ),
-        names=tuple(re.compile(pattern, re.IGNORECASE) for pattern in table["match"]),
+        names=_patterns(table["match"]),
+        shared_names=_patterns(table.get("match_with_size", ())),
         sms=(sms.get("least", sms["value"]), sms.get("most", sms["value"])),
     )
+
+
+def _patterns(texts: Iterable[str]) -> tuple[re.Pattern[str], ...]:
+    return tuple(re.compile(text, re.IGNORECASE) for text in texts)
 
 
 @lru_cache(maxsize=1)

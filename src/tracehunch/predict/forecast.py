@@ -10,6 +10,8 @@ from tracehunch.predict.ops.dtypes import dtype_word
 from tracehunch.predict.roofline import (
     AttentionDims,
     AttentionTime,
+    Calibration,
+    Ceilings,
     NoEstimate,
     attention_time,
     attention_work,
@@ -74,11 +76,19 @@ def plain_name(variant: str) -> str:
     return variant.removeprefix("sdpa_")
 
 
-def forecast(variant: str, call: SdpaCall, env: Environment, *, clock: Clock = "host") -> Forecast:
+def forecast(
+    variant: str,
+    call: SdpaCall,
+    env: Environment,
+    *,
+    clock: Clock = "host",
+    calibration: Calibration | None = None,
+) -> Forecast:
     """Return what is expected of a variant.
 
     `clock` "host" is the time between two events around a call that the host launches, as benchmarks
-    measure; "gpu" the sum of its kernels, copies and memsets, as a trace shows.
+    measure; "gpu" the sum of its kernels, copies and memsets, as a trace shows. `calibration` are peaks
+    measured on the machine, which take precedence over the data sheet's.
 
     Raises:
         GuessError: no such variant.
@@ -107,7 +117,7 @@ def forecast(variant: str, call: SdpaCall, env: Environment, *, clock: Clock = "
     def time_of(clock: Clock, *, backward: bool = False) -> AttentionTime | NoEstimate:
         return attention_time(
             timed, dims, call.q.dtype, call.is_causal, env.gpu,
-            backward=backward, mask=mask, dropout=call.dropout > 0, clock=clock,
+            backward=backward, mask=mask, dropout=call.dropout > 0, clock=clock, calibration=calibration,
         )  # fmt: skip
 
     on_gpu = time_of("gpu")
@@ -123,7 +133,7 @@ def forecast(variant: str, call: SdpaCall, env: Environment, *, clock: Clock = "
         time_of(clock, backward=True),
         flops,
         moved,
-        _bound(flops, moved, call, env, on_gpu=on_gpu, by_host=by_host),
+        _bound(flops, moved, _roof(call, env, calibration), on_gpu=on_gpu, by_host=by_host),
     )
 
 
@@ -155,19 +165,19 @@ def _bytes(timed: str, dims: AttentionDims, call: SdpaCall) -> int | None:
     return unfused_bytes(timed, dims, dtype_word(call.q.dtype), call.is_causal)
 
 
+def _roof(call: SdpaCall, env: Environment, calibration: Calibration | None) -> Ceilings | None:
+    return None if env.gpu is None else ceilings(env.gpu, call.q.dtype, calibration)
+
+
 def _bound(
     flops: int,
     moved: int | None,
-    call: SdpaCall,
-    env: Environment,
+    roof: Ceilings | None,
     *,
     on_gpu: AttentionTime | NoEstimate,
     by_host: AttentionTime | NoEstimate,
 ) -> Bound | None:
-    if env.gpu is None or moved is None:
-        return None
-    roof = ceilings(env.gpu, call.q.dtype)
-    if roof is None:
+    if roof is None or moved is None:
         return None
     if isinstance(on_gpu, AttentionTime) and isinstance(by_host, AttentionTime):
         late = by_host.mid_us > _HOST_BOUND * on_gpu.mid_us

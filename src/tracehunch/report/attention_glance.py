@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from tracehunch.attention.leaves import BOOKKEEPING, leaf_text, leaves_of, work_text
 from tracehunch.attention.outcome import Device, Outcome, Series, looks, time_key
 from tracehunch.attention.ranking import rank
+from tracehunch.report.attention_ceilings import ceilings_text
 from tracehunch.report.attention_headline import group_outcomes
 from tracehunch.report.attention_kernels import FEW_KERNELS, kernels_of, launch_text, short_identity
 from tracehunch.report.attention_surprises import is_time_miss
@@ -81,7 +82,9 @@ def group_text(series: Series, device: Device, workload: Workload) -> str:
     )
     what = "recorded with PyTorch's profiler, not run now" if device.recorded else "run now"
     numbers = f"Per forward, median of {_how_many(calls)}; {counted}." if calls else ""
-    return " ".join(filter(None, (f"{printable(str(device))}; {what}.", numbers, _no_expert(members))))
+    ceilings = ceilings_text(series.calibration, device)
+    said = (f"{printable(str(device))}; {what}.", numbers, ceilings, _no_expert(members))
+    return " ".join(filter(None, said))
 
 
 def _no_expert(members: Sequence[Outcome]) -> str:

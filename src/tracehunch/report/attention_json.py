@@ -4,6 +4,7 @@
 {"schema": "tracehunch/1",
  "attention": {
    "interrupted": false, "not_done": [variant names],
+   "ceilings": {"copy_bandwidth": 4.27e12, "matmul_flops": {"bf16": 7.3e14}}   as measured; absent where not
    "variants": [{
      "name": "naive", "changed": "...", "label": "attn_fwd",
      "status": "ran" | "recorded" | "failed",
@@ -37,6 +38,7 @@ from typing import TYPE_CHECKING
 
 from tracehunch.attention.outcome import Outcome, Series, times_best
 from tracehunch.attention.ranking import rank
+from tracehunch.report.attention_ceilings import ceilings_object
 from tracehunch.report.attention_glance import groups, revealed
 from tracehunch.report.attention_headline import group_outcomes
 from tracehunch.report.attention_surprises import surprises
@@ -64,6 +66,7 @@ def series_object(series: Series) -> Object:
         "attention": {
             "interrupted": series.interrupted,
             "not_done": series.skipped,
+            **({} if series.calibration is None else {"ceilings": ceilings_object(series.calibration)}),
             "variants": [_variant(outcome, times, undecided) for outcome in series.outcomes],
             "surprises": [
                 {
