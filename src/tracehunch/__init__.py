@@ -11,6 +11,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Claim",
+    "Diff",
     "Finding",
     "Guess",
     "Look",
@@ -19,6 +20,7 @@ __all__ = [
     "Verdict",
     "__version__",
     "check",
+    "diff",
     "guess_from",
     "link",
     "look",
@@ -29,12 +31,14 @@ __all__ = [
 if TYPE_CHECKING:
     from tracehunch.api import (
         Claim,
+        Diff,
         Finding,
         Guess,
         Look,
         Trace,
         Verdict,
         check,
+        diff,
         guess_from,
         link,
         look,

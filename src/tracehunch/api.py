@@ -1,10 +1,12 @@
-"""What users import: ``look``, ``check``, ``guess_from``, and the steps that they are made of."""
+"""What users import: ``look``, ``check``, ``diff``, ``guess_from``, and the steps that they are made of."""
 
 import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from tracehunch import compare
+from tracehunch.compare import Diff
 from tracehunch.facts import measure
 from tracehunch.guess import Claim, Guess
 from tracehunch.guess.baseline import baseline
@@ -60,6 +62,18 @@ def guess_from(path: Source | Trace, times: bool = False, scopes: Sequence[str] 
     return replace(baseline(seen.facts, times=times, scopes=scopes), known=tuple(known))
 
 
+def diff(before: Source | Trace, after: Source | Trace, scopes: Sequence[tuple[str, str]] = ()) -> Diff:
+    """Compare two traces: what became slower or faster, what went and came, and why.
+
+    ``scopes`` are names of scopes, before and after, that are compared whatever they are called.
+
+    Raises:
+        ReadError: one cannot be read as a trace. TracehunchError: it has no scope of a name.
+
+    """
+    return compare.diff(look(before), look(after), scopes)
+
+
 def unknown_findings(seen: Look, guess: Guess) -> tuple[Finding, ...]:
     """Return the findings that were not there when the guess was made, or that have grown since."""
     return new_findings(seen.checked.findings, guess)
@@ -71,12 +85,14 @@ def _trace(path: Source | Trace) -> Trace:
 
 __all__ = [
     "Claim",
+    "Diff",
     "Finding",
     "Guess",
     "Look",
     "Trace",
     "Verdict",
     "check",
+    "diff",
     "guess_from",
     "link",
     "look",

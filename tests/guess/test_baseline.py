@@ -69,8 +69,11 @@ def test_what_is_claimed_of_the_naive_trace(h200):
         "tensor_cores": "used",
     }
     assert {claim.who for claim in guess.claims} == {"baseline"}
-    assert guess.context == {"device": "NVIDIA H200", "compute_capability": "9.0"}
-    assert guess.known == ("hidden-copy in attn_fwd: aten::masked_fill x1",)
+    assert guess.context == {"device": "NVIDIA H200", "compute_capability": "9.0", "cuda": "13.0"}
+    assert guess.known == (
+        "hidden-copy in attn_fwd: aten::masked_fill x1",
+        "unfused-attention in attn_fwd: aten::_softmax x1",
+    )
 
 
 def test_steps_are_claimed_only_where_they_own_more_than_an_annotation(h200):

@@ -6,7 +6,9 @@ import sys
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
+from tracehunch.capture.fingerprint import as_json, fingerprint
 from tracehunch.capture.torch_env import import_torch
+from tracehunch.trace.environment import ENVIRONMENT_KEY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -37,7 +39,8 @@ def profile_calls(
     into it; between the recorded calls nobody waits, so that they overlap as they do in a program.
 
     ``path`` ends in ``.json`` or ``.json.gz``. ``metadata`` becomes top-level keys of the file (quotes and
-    backslashes are replaced). Whatever ``function`` raises is passed on.
+    backslashes are replaced), beside the environment, which is always written. Whatever ``function`` raises
+    is passed on.
     """
     torch = import_torch()
     wait_for_device = torch.cuda.synchronize if cuda else _nothing
@@ -51,6 +54,8 @@ def profile_calls(
         on_trace_ready=lambda finished: finished.export_chrome_trace(str(path)),
         record_shapes=shapes,
     )
+    profiler.preset_metadata_json(ENVIRONMENT_KEY, as_json(fingerprint(torch, cuda=cuda)))
+    profiler.preset_metadata_json("host_name", _quoted(""))  # which Kineto would write
     for key, value in (metadata or {}).items():
         profiler.preset_metadata_json(key, _quoted(value))
     with _recording(profiler):

@@ -73,7 +73,7 @@ def pick_machine(wanted: str) -> Machine:
     if wanted == "cuda" or (wanted == "auto" and torch.cuda.is_available()):
         return _gpu(torch)
     threads = torch.get_num_threads()
-    return Machine("cpu", f"CPU ({_cpu_name()}, {plural(threads, 'thread')})", str(torch.__version__))
+    return Machine("cpu", f"CPU ({cpu_name()}, {plural(threads, 'thread')})", str(torch.__version__))
 
 
 def versions(torch: Any) -> dict[str, str]:
@@ -101,7 +101,8 @@ def _gpu(torch: Any) -> Machine:
     return Machine("cuda", torch.cuda.get_device_name(), str(torch.__version__))
 
 
-def _cpu_name() -> str:
+def cpu_name() -> str:
+    """Return the processor's name as the system gives it."""
     try:
         text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
     except OSError:

@@ -23,6 +23,7 @@ VERBS: Final[dict[str, tuple[str, str]]] = {
     "look": ("tracehunch.cli.look", "Say what a trace shows, the costly surprises first."),
     "attention": ("tracehunch.cli.attention", "Guess, run and look at attention in all its variants."),
     "check": ("tracehunch.cli.check", "Hold a trace against a hunch.toml."),
+    "diff": ("tracehunch.cli.diff", "Say what changed between two traces, and why."),
     "guess": ("tracehunch.cli.guess", "Predict what a trace should show, or write the hunch.toml of one."),
     "explain": (
         "tracehunch.cli.explain",

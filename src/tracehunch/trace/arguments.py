@@ -38,7 +38,7 @@ def arguments_of(text: Text, pieces: Sequence[Piece], event: Int64) -> Callable[
 
     @lru_cache(maxsize=_KEPT_PIECES)
     def raws_of(index: int) -> list[msgspec.Raw]:
-        return _raws(text, pieces[index])
+        return raws(text, pieces[index])
 
     def args_of(row: int) -> Mapping[str, Any]:
         position = int(event[row])
@@ -48,7 +48,7 @@ def arguments_of(text: Text, pieces: Sequence[Piece], event: Int64) -> Callable[
     return args_of
 
 
-def _raws(text: Text, piece: Piece) -> list[msgspec.Raw]:
+def raws(text: Text, piece: Piece) -> list[msgspec.Raw]:
     """Return the raw args of every entry of a piece."""
     if not piece.whole:
         entries = Splitter(text, piece.start, piece.end, Notes(), lambda *_: False)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from tracehunch.trace.environment import environment_of
 from tracehunch.trace.model import Device, Header, Recorded
 
 _RANK = re.compile(r"(?:^|[^a-z])rank[-_=.: \[]{0,2}([0-9]{1,6})(?![0-9])", re.IGNORECASE)
@@ -24,9 +25,11 @@ def header_of(keys: Mapping[str, Any], label: str, seen: Recorded) -> Header:
     rank = whole(distributed.get("rank"))
     rest = {k: v for k, v in keys.items() if k not in ("deviceProperties", "distributedInfo", "traceName")}
     name = keys.get("traceName")
+    devices = tuple(_devices(keys.get("deviceProperties")))
+    torch = next(_torch_versions(keys, _DEPTH), None)
     return Header(
-        devices=tuple(_devices(keys.get("deviceProperties"))),
-        torch=next(_torch_versions(keys, _DEPTH), None),
+        devices=devices,
+        torch=torch,
         recorded=Recorded(
             shapes=_flag(keys, "record_shapes", seen.shapes),
             stacks=_flag(keys, "with_stack", seen.stacks),
@@ -38,6 +41,7 @@ def header_of(keys: Mapping[str, Any], label: str, seen: Recorded) -> Header:
         rank_in_name=rank_in_name,
         world_size=whole(distributed.get("world_size")),
         trace_name=name if isinstance(name, str) else None,
+        environment=environment_of(keys, devices, torch),
         metadata={**rest, **({"distributedInfo": distributed} if distributed else {})},
     )
 

@@ -94,6 +94,20 @@ class Recorded:
 
 
 @dataclass(frozen=True, slots=True)
+class Environment:
+    """Versions, machine, PyTorch's flags and environment variables; what the file does not say is absent.
+
+    ``cuda`` is what torch was built for, ``cuda_runtime`` what ran, ``cuda_driver`` what the driver supports
+    and ``driver`` its own version.
+    """
+
+    versions: Mapping[str, str] = field(default_factory=dict)
+    machine: Mapping[str, str | int | float] = field(default_factory=dict)
+    flags: Mapping[str, str] = field(default_factory=dict)
+    variables: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Header:
     """What the file says about itself outside ``traceEvents``."""
 
@@ -105,6 +119,7 @@ class Header:
     rank_in_name: int | None = None
     world_size: int | None = None
     trace_name: str | None = None
+    environment: Environment = Environment()
     metadata: Mapping[str, Any] = field(default_factory=dict)
     """Every other top-level key, decoded."""
 
@@ -138,6 +153,16 @@ class MemoryTable:
 
 
 @dataclass(frozen=True, slots=True)
+class OpInputs:
+    """What an op was called with: lists by position as the file has them, None for what was not recorded."""
+
+    dims: Any
+    types: Any
+    strides: Any
+    values: Any
+
+
+@dataclass(frozen=True, slots=True)
 class Trace:
     """The events of one file in columns, one entry a row; times in whole nanoseconds since its base."""
 
@@ -165,6 +190,8 @@ class Trace:
     notices: tuple[Notice, ...]
     args_of: Callable[[int], Mapping[str, Any]]
     """Row -> its ``args``, decoded on demand; {} where absent or unreadable. Neighbouring rows are cheap."""
+    inputs_of: Callable[[Int64], tuple[Int64, tuple[OpInputs, ...]]]
+    """Rows of ops -> for each which of the distinct inputs it had, and those: for many rows at once."""
 
     def __len__(self) -> int:
         return len(self.cat)
