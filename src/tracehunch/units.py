@@ -73,6 +73,11 @@ def bandwidth(bytes_per_second: float) -> str:
     return f"{_scaled(bytes_per_second)}B/s"
 
 
+def flop_count(flops: float) -> str:
+    """Return a number of floating-point operations as ``17.2 GFLOP``."""
+    return f"{_scaled(flops)}FLOP"
+
+
 def flop_rate(flops_per_second: float) -> str:
     """Return an arithmetic rate as ``412 TFLOP/s``."""
     return f"{_scaled(flops_per_second)}FLOP/s"

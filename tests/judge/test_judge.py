@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tracehunch import api
+from tracehunch.checks import hidden_copy
 from tracehunch.facts.vocabulary import KEYS
 from tracehunch.guess import Guess
 from tracehunch.guess.claims import claims_from_mapping
@@ -30,6 +31,11 @@ def judged(look, scope, claims, who="user", *, checked=None):
     """The verdict on some claims, and on claims by others that were made before."""
     made = claims_from_mapping(scope, claims, who) if isinstance(claims, dict) else claims
     return judge([Guess(made)], look.facts, look.checked if checked is None else checked)
+
+
+def copies_alone(look):
+    """What the check for copies found, as if no other had claimed their time."""
+    return Checked(tuple(hidden_copy.check(look.facts)))
 
 
 def outcome(verdict, key):
@@ -63,7 +69,7 @@ def test_each_claim_has_one_of_three_outcomes(looks):
 
 def test_a_surprise_names_value_cause_time_and_evidence(looks):
     look = looks("seeds/naive")
-    (found,) = judged(look, "attn_fwd", {"copies": 0}).surprises
+    (found,) = judged(look, "attn_fwd", {"copies": 0}, checked=copies_alone(look)).surprises
     trace = look.facts.tree.trace
     assert (found.seen, found.severity, found.explained_by) == (1, "error", ("hidden-copy",))
     assert found.time_at_stake_us == pytest.approx(127.57, abs=0.01)
@@ -124,14 +130,16 @@ def test_a_finding_elsewhere_explains_nothing(looks):
 
 
 def test_a_memcpy_is_no_cause_of_more_kernels(looks):
-    (found,) = judged(looks("seeds/naive"), "attn_fwd", {"kernels": 4}).surprises
+    look = looks("seeds/naive")
+    (found,) = judged(look, "attn_fwd", {"kernels": 4}, checked=copies_alone(look)).surprises
     assert found.explained_by == ()
 
 
 def test_a_finding_inside_explains_a_scope_around_and_an_op_below(looks):
     look = looks("seeds/naive")
     step, whole, op = (
-        judged(look, scope, {"copies": 0}).surprises[0] for scope in ("step", "whole", "aten::masked_fill")
+        judged(look, scope, {"copies": 0}, checked=copies_alone(look)).surprises[0]
+        for scope in ("step", "whole", "aten::masked_fill")
     )
     assert {one.explained_by for one in (step, whole, op)} == {("hidden-copy",)}
     assert whole.time_at_stake_us == pytest.approx(3 * step.time_at_stake_us)
@@ -140,11 +148,14 @@ def test_a_finding_inside_explains_a_scope_around_and_an_op_below(looks):
 
 def test_a_small_finding_does_not_explain_a_large_excess_of_time(looks):
     look = looks("seeds/naive")
-    (found,) = judged(look, "attn_fwd", {"gpu_time": "< 100us"}).surprises
+    copies = copies_alone(look)
+    (found,) = judged(look, "attn_fwd", {"gpu_time": "< 100us"}, checked=copies).surprises
     assert found.explained_by == ()
     assert found.time_at_stake_us == pytest.approx(963.5, abs=1)
-    (found,) = judged(look, "attn_fwd", {"gpu_time": "< 940us"}).surprises
+    (found,) = judged(look, "attn_fwd", {"gpu_time": "< 940us"}, checked=copies).surprises
     assert found.explained_by == ("hidden-copy",)
+    (found,) = judged(look, "attn_fwd", {"gpu_time": "< 200us"}).surprises
+    assert "unfused-attention" in found.explained_by
 
 
 def test_less_than_claimed_is_a_warning_without_cause(looks):
@@ -276,20 +287,41 @@ def test_a_slip_of_the_pen_is_not_answered_with_how_to_record_it(looks):
     )
 
 
-@pytest.mark.parametrize("key", [key for key in KEYS if not KEYS[key].measured])
-def test_what_no_fact_measures_is_said_to_be_so(looks, key):
-    value = "memory" if KEYS[key].unit == "text" else "> 5"
-    for scope, reason in (("attn_fwd", "does not measure it"), ("nowhere", "no scope")):
-        (unknown,) = judged(looks("seeds/shapes_naive"), scope, {key: value}).cannot_tell
-        assert reason in unknown.reason
-        assert "record_shapes" not in unknown.record_with
+WORK = ("flops", "hbm_bytes", "achieved_flops", "achieved_bandwidth")
 
 
-def test_measured_keys_are_those_that_facts_have(looks):
-    names = ("seeds/naive", "situations/gpt_recompiles", "situations/decode_cuda_graph", "ops/fwdbwd_math")
+@pytest.mark.parametrize("key", WORK)
+def test_work_without_shapes_says_how_to_record_them(looks, key):
+    (unknown,) = judged(looks("seeds/naive"), "attn_fwd", {key: "> 5"}).cannot_tell
+    assert (unknown.reason, unknown.record_with) == (
+        "tensor shapes were not recorded",
+        "record_shapes=True",
+    )
+    told = judged(looks("seeds/shapes_naive"), "attn_fwd", {key: "> 5"})
+    assert [held.claim.key for held in told.held] == [key]
+
+
+@pytest.mark.parametrize(
+    ("name", "scope", "key", "reason"),
+    [
+        ("seeds/shapes_naive", "whole", "flops", "kernels launched outside the recorded window"),
+        ("situations/decode_cuda_graph", "decode", "flops", "CUDA graph's replay"),
+        ("models/llama_sdpa_train", "optimizer", "hbm_bytes", "aten::_foreach_"),
+        ("ops/flex_causal", "whole", "flops", "a generated kernel reads and writes"),
+        ("ranks/ddp/rank0", "whole", "achieved_bandwidth", "record_param_comms computes and moves is not"),
+    ],
+)
+def test_work_that_is_not_known_says_of_what(looks, name, scope, key, reason):
+    (unknown,) = judged(looks(name), scope, {key: "> 5"}).cannot_tell
+    assert reason in unknown.reason
+    assert unknown.reason.endswith("% of the GPU time)")
+    assert unknown.record_with == ""
+
+
+def test_every_key_is_measured_somewhere(looks):
+    names = ("seeds/shapes_naive", "situations/gpt_recompiles", "situations/decode_cuda_graph")
     seen = {key for name in names for scope in looks(name).facts.scopes for key in scope.facts}
-    assert not seen & {key for key in KEYS if not KEYS[key].measured}
-    assert {key for key in KEYS if KEYS[key].measured} - seen <= {"allocated_bytes", "copies.ptop"}
+    assert set(KEYS) - seen <= {"allocated_bytes", "copies.ptop"}
 
 
 def test_what_leads_is_not_explained_by_just_any_finding(looks):

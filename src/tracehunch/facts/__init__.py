@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tracehunch.facts import compute, copies, counts, graphs, sdpa, times
+from tracehunch.facts import compute, copies, counts, graphs, roofline, sdpa, times
 from tracehunch.facts.context import Context
 from tracehunch.facts.model import Fact, Facts, KernelUse, ScopeFacts, Value
 from tracehunch.facts.summary import summarise, summarise_own
@@ -38,15 +38,20 @@ def measure_rows(tree: Tree, name: str, rows: list[int]) -> ScopeFacts:
 
 
 def _measured(context: Context) -> tuple[ScopeFacts, ...]:
-    columns = [
-        column for group in (counts, times, copies, compute, graphs) for column in group.columns(context)
-    ]
+    groups = (counts, times, copies, compute, graphs, roofline)
+    columns = [column for group in groups for column in group.columns(context)]
     words = [word for group in (counts, sdpa, compute, graphs) for word in group.words(context)]
     parts = zip(
         context.scopes,
         summarise(context, columns, words),
         summarise_own(context, columns),
         kernel_uses(context),
+        roofline.percents(context),
         strict=True,
     )
-    return tuple(ScopeFacts(scope, facts, own, kernels) for scope, facts, own, kernels in parts)
+    shapes, known_gpu = context.trace.header.recorded.shapes, context.model is not None
+    found = []
+    for scope, facts, own, kernels, percents in parts:
+        all_facts = roofline.with_bound(facts, kernels, known_gpu=known_gpu) if shapes else facts
+        found.append(ScopeFacts(scope, all_facts, own, kernels, percents))
+    return tuple(found)

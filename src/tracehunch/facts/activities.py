@@ -21,9 +21,22 @@ COPY_OPS: Final = frozenset(
 )
 """Ops that only copy, cast or lay out data, so that every kernel they launch does."""
 
+_MULTIPLYING: Final = frozenset({"attention-forward", "attention-backward", "attention-split-kv"})
+_ANYTHING: Final = "user-kernel"
+
 _NOT_CALLED: Final = ("autograd::", "torch::autograd::")
 _COLLECTIVE: Final = "record_param_comms"  # inside c10d's ops, and without a namespace
 _MODULE_LAUNCHES: Final = ("hipModuleLaunchKernel", "hipExtModuleLaunchKernel")
+
+
+def is_doubtful(identity: Identity) -> bool:
+    """Tell whether a kernel's name says nothing of what it computes."""
+    return not identity.classified or identity.algorithm == _ANYTHING
+
+
+def multiplies(identity: Identity) -> bool:
+    """Tell whether a kernel's name says that it multiplies matrices, as attention's main kernels do."""
+    return not is_doubtful(identity) and (identity.unit != "none" or identity.algorithm in _MULTIPLYING)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,36 +1,19 @@
 """What computed: dominant ops, number formats, matrix units, occupancy."""
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from tracehunch.facts.activities import KERNEL, called_ops, is_library
 from tracehunch.facts.column import Bool, Column, Words
 from tracehunch.facts.context import Context
+from tracehunch.facts.work import floating_type
 from tracehunch.trace.model import UNKNOWN_NS, Int64
 from tracehunch.tree import NONE, work_of
 from tracehunch.tree.names import names_that
 
 _LEADING: Final = 10
 """Ops that ``dominant`` lists at most."""
-
-_SAMPLES: Final = 3
-"""Activities of one use whose op's input types are read: they hardly ever differ."""
-
-_FLOATING: Final[Mapping[str, str]] = {
-    "double": "fp64",
-    "float": "fp32",
-    "c10::BFloat16": "bf16",
-    "c10::Half": "fp16",
-    "c10::Float8_e4m3fn": "fp8-e4m3",
-    "c10::Float8_e5m2": "fp8-e5m2",
-    "c10::Float8_e4m3fnuz": "fp8-e4m3",
-    "c10::Float8_e5m2fnuz": "fp8-e5m2",
-    "c10::complex<float>": "complex64",
-    "c10::complex<double>": "complex128",
-}
-"""As ``Input type`` writes it -> as kernel identities do. Integers and booleans say nothing of computing."""
 
 _MATRIX_OPS: Final = ("mm", "matmul", "linear", "conv", "attention")
 
@@ -153,29 +136,12 @@ def _dtypes(context: Context) -> Words:
 
 def _format_of_use(context: Context, use: int) -> str | None:
     """From the input types of the launching op where recorded, else from the kernel's name."""
-    gpu = context.gpu
+    gpu, given = context.gpu, context.op_calls.given
     if gpu.uses[use].kind != KERNEL:
         return None
-    rows = np.flatnonzero(gpu.use == use)
-    rows = rows[np.linspace(0, rows.size - 1, min(_SAMPLES, rows.size)).astype(np.int64)]
-    if context.trace.header.recorded.shapes:
-        found = {
-            _input_format(context.trace.args_of(int(op)))
-            for op in np.unique(gpu.op[rows]).tolist()
-            if op != NONE
-        }
-        found.discard(None)
-        if len(found) == 1:
-            return found.pop()
-    return gpu.uses[use].identity.dtype
-
-
-def _input_format(args: Mapping[str, Any]) -> str | None:
-    """Return the floating-point format of an op's first such input."""
-    types = args.get("Input type")
-    if not isinstance(types, list):
-        return None
-    return next((_FLOATING[kind] for kind in types if isinstance(kind, str) and kind in _FLOATING), None)
+    found = {floating_type(given[at].types) for at in context.inputs_of_use[use]}
+    word = found.pop() if len(found) == 1 else None
+    return word or gpu.uses[use].identity.dtype
 
 
 def _host_dtypes(context: Context) -> dict[int, str | tuple[str, ...]]:
@@ -184,7 +150,9 @@ def _host_dtypes(context: Context) -> dict[int, str | tuple[str, ...]]:
     if not rows.size or not context.trace.header.recorded.shapes:
         return {}
     names, first, code = np.unique(context.trace.name[rows], return_index=True, return_inverse=True)
-    formats = [_input_format(context.trace.args_of(int(row))) for row in rows[first].tolist()]
+    formats = [
+        floating_type(context.trace.args_of(int(row)).get("Input type")) for row in rows[first].tolist()
+    ]
     matrix = np.array(
         [any(word in context.trace.names[name] for word in _MATRIX_OPS) for name in names.tolist()]
     )

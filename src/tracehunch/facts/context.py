@@ -6,7 +6,11 @@ from functools import cached_property
 import numpy as np
 
 from tracehunch.facts.activities import Activities, activities
+from tracehunch.facts.activity_work import ActivityWork, activity_work
+from tracehunch.facts.calls import OpCalls, op_calls
 from tracehunch.facts.column import Bool, Rows
+from tracehunch.facts.peaks import gpu_of
+from tracehunch.hardware import Gpu
 from tracehunch.trace.model import LAUNCH_CATS, Int64
 from tracehunch.tree import NONE, Api, Ownership, Scope, Tree
 from tracehunch.tree.ownership import Layout
@@ -30,6 +34,31 @@ class Context:
     def gpu(self) -> Activities:
         """The GPU activities."""
         return activities(self.tree)
+
+    @cached_property
+    def op_calls(self) -> OpCalls:
+        """The op calls behind them."""
+        return op_calls(self.trace, self.gpu)
+
+    @cached_property
+    def inputs_of_use(self) -> list[set[int]]:
+        """Use -> the distinct inputs of the calls that launched it, as positions in ``op_calls.given``."""
+        calls, found = self.op_calls, [set[int]() for _ in self.gpu.uses]
+        launched = np.flatnonzero(calls.of_activity != NONE) if calls.given else calls.of_activity[:0]
+        code = self.gpu.use[launched] * len(calls.given) + calls.inputs[calls.of_activity[launched]]
+        for use, at in (divmod(one, len(calls.given)) for one in np.unique(code).tolist()):
+            found[use].add(at)
+        return found
+
+    @cached_property
+    def model(self) -> Gpu | None:
+        """The GPU, if it is one whose peaks are known."""
+        return gpu_of(self.trace)
+
+    @cached_property
+    def work(self) -> ActivityWork:
+        """What they compute and move."""
+        return activity_work(self.tree, self.gpu, self.op_calls, self.model)
 
     @cached_property
     def has_calls(self) -> bool:

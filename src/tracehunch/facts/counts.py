@@ -6,7 +6,7 @@ from tracehunch.facts.activities import KERNEL, MEMSET
 from tracehunch.facts.column import Column, Words
 from tracehunch.facts.context import Context
 from tracehunch.trace.model import Int64
-from tracehunch.tree import NONE, Api, work_of
+from tracehunch.tree import NONE, Api, Tree, work_of
 from tracehunch.tree.apis import waiting_rows
 
 
@@ -46,15 +46,27 @@ def words(context: Context) -> list[Words]:
 
 def waits(context: Context) -> Int64:
     """Find the calls in which the host waits for the GPU, but for the one that ends the profiler's window."""
-    tree, trace = context.tree, context.trace
+    return waits_of(context.tree)
+
+
+def waits_of(tree: Tree) -> Int64:
+    """Find the waits of a tree, as ``waits`` does."""
+    rows = waiting_rows(tree.trace)
+    found: Int64 = rows[rows != closing_wait(tree)]
+    return found
+
+
+def closing_wait(tree: Tree) -> int:
+    """Find the wait in which the profiler flushes its buffers after all work; NONE where there is none."""
+    trace = tree.trace
     rows = waiting_rows(trace)
     if not rows.size:
-        return rows
+        return NONE
     last = int(rows[np.argmax(trace.start_ns[rows])])
     host = np.concatenate([tree.ops, tree.launches])
     after_all = not host.size or trace.start_ns[last] >= trace.end_ns()[host].max()
     closes = tree.parent[last] == NONE and after_all and trace.name_of(last).endswith("DeviceSynchronize")
-    return rows[rows != last] if closes else rows
+    return last if closes else NONE
 
 
 def _activities(context: Context) -> list[Column]:

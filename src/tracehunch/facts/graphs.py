@@ -6,6 +6,7 @@ from typing import Final
 import numpy as np
 
 from tracehunch.facts.column import Column, Words
+from tracehunch.facts.compiler import is_autotuning
 from tracehunch.facts.context import Context
 from tracehunch.facts.intervals import Cover
 from tracehunch.trace.model import UNKNOWN_NS, Cat, Int64
@@ -98,6 +99,10 @@ def _compiled(context: Context) -> list[Column]:
     found = [_count(context, "compiled", regions), Column("compiled.compile_time", _covered(context, frames))]
     if not frames.size or names_that(trace, lambda name: _COMPILE_ID.match(name) is not None).any():
         found.append(_count(context, "compiled.recompiles", repeated))
+    tuning = is_autotuning(context.tree, context.gpu.row)
+    if tuning.any():
+        trials, own = context.ownership.gpu.sums(tuning)
+        found.append(Column("compiled.autotuning", trials, own, context.gpu_known, context.gpu_rows(tuning)))
     return found
 
 

@@ -1,7 +1,8 @@
 """Fact: one measured key of one scope, with its spread over the calls and the events it rests on."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Literal
 
 from tracehunch.kernels.identity import Identity
 from tracehunch.tree import Scope, Tree
@@ -29,6 +30,23 @@ class Fact:
 
 
 @dataclass(frozen=True, slots=True)
+class KernelWork:
+    """What one distinct GPU activity has to compute and to move within a scope, and how near a peak it gets.
+
+    Numbers are None where they are not known; ``why`` says why then. A helper of an op whose work another
+    kernel has (it turns a layout, it adds partial sums) has none of its own, and is bound by memory.
+    """
+
+    flops: int | None = None  # per call of the scope (lower median)
+    hbm_bytes: int | None = None  # per call of the scope (lower median)
+    achieved_flops: int | None = None  # FLOP/s over all of its time
+    achieved_bandwidth: int | None = None  # bytes/s over all of its time
+    bound: Literal["compute", "memory"] | None = None  # by FLOPs per byte against the GPU's ridge
+    percent_of_peak: float | None = None  # of the peak that bounds it, by the data sheet
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class KernelUse:
     """One distinct GPU activity name under one op within a scope."""
 
@@ -45,6 +63,7 @@ class KernelUse:
     occupancy_percent: float | None  # recomputed; None where it cannot be
     recorded_occupancy_percent: float | None
     rows: tuple[int, ...]
+    work: KernelWork = field(default_factory=KernelWork)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +74,8 @@ class ScopeFacts:
     facts: Mapping[str, Fact]
     own_thread: Mapping[str, Fact]
     kernels: tuple[KernelUse, ...]  # by GPU time, longest first
+    percent_of_peak: Mapping[str, float] = field(default_factory=dict)
+    """Key of a rate, as "achieved_flops" -> percent of the GPU's data-sheet peak; absent where not known."""
 
     def __repr__(self) -> str:
         calls, facts = plural(len(self.scope.calls), "call"), plural(len(self.facts), "fact")

@@ -6,6 +6,7 @@ import numpy as np
 
 from tracehunch.facts.activities import KINDS
 from tracehunch.facts.context import Context
+from tracehunch.facts.kernel_work import kernel_work
 from tracehunch.facts.model import KernelUse
 from tracehunch.trace.model import Int64
 
@@ -15,7 +16,7 @@ def kernel_uses(context: Context) -> list[tuple[KernelUse, ...]]:
     pairs, gpu = context.ownership.gpu.pairs, context.gpu
     use = gpu.use[pairs.item]
     group = context.pair_scope * max(len(gpu.uses), 1) + use
-    order = np.lexsort((pairs.item, pairs.call, group))
+    order = np.argsort(group, kind="stable")  # pairs are sorted by call and item
     bounds = np.flatnonzero(np.diff(group[order], prepend=-1, append=-1))
     call, item = pairs.call[order], pairs.item[order]
     found: list[list[KernelUse]] = [[] for _ in context.scopes]
@@ -35,6 +36,10 @@ def _use(context: Context, number: int, n_calls: int, call: Int64, item: Int64) 
     count, _ = _middle(counts, n_calls)
     time = sum(_middle(np.add.reduceat(length, at), n_calls)) / 2
     total_ns = int(length.sum())
+    per_call = (
+        _per_call(context.work.flops[item], at, n_calls),
+        _per_call(context.work.bytes[item], at, n_calls),
+    )
     return KernelUse(
         name=use.name,
         kind=KINDS[use.kind],
@@ -47,7 +52,12 @@ def _use(context: Context, number: int, n_calls: int, call: Int64, item: Int64) 
         occupancy_percent=_mean(gpu.occupancy[item], length),
         recorded_occupancy_percent=_mean(context.trace.gpu.occupancy_percent[item], length),
         rows=tuple(gpu.row[item].tolist()),
+        work=kernel_work(context.work, context.model, use, item, time_ns=total_ns, per_call=per_call),
     )
+
+
+def _per_call(values: Int64, at: Int64, n_calls: int) -> int:
+    return _middle(np.add.reduceat(values, at), n_calls)[0]
 
 
 def _middle(values: Int64, n: int) -> tuple[int, int]:

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from tracehunch.facts.conventions import BOUND, FLOPS, HBM_BYTES, RATE
+
 Kind = Literal["count", "time", "bytes", "rate", "ratio", "text", "list"]
 Unit = Literal["count", "us", "bytes", "bytes/s", "flop", "flop/s", "ratio", "percent", "text"]
 
@@ -32,8 +34,8 @@ class Key:
     meaning: str
     needs: str = ""
     unit: Unit = "count"
-    measured: bool = True
-    """False: reserved for claims; no fact of this version has it."""
+    detail: str = ""
+    """How it is counted, where one line does not say it."""
 
     @property
     def json_name(self) -> str:
@@ -41,12 +43,10 @@ class Key:
         return f"{self.name}_us" if self.unit == "us" else self.name
 
 
-def _key(name: str, kind: Kind, meaning: str, needs: str = "", unit: Unit | None = None) -> Key:
-    return Key(name, kind, meaning, needs, unit or _UNITS[kind])
-
-
-def _reserved(name: str, kind: Kind, meaning: str, unit: Unit | None = None) -> Key:
-    return Key(name, kind, meaning, "", unit or _UNITS[kind], measured=False)
+def _key(
+    name: str, kind: Kind, meaning: str, needs: str = "", unit: Unit | None = None, *, detail: str = ""
+) -> Key:
+    return Key(name, kind, meaning, needs, unit or _UNITS[kind], detail)
 
 
 _ALL: Final = (
@@ -96,12 +96,16 @@ _ALL: Final = (
     _key("compiled", "count", "compiled regions that ran", _CPU),
     _key("compiled.recompiles", "count", "compilations of code that was compiled before", _CPU),
     _key("compiled.compile_time", "time", "host time inside compilations", _CPU),
-    # what needs knowledge of the hardware and the shapes: may be claimed, no fact measures it yet
-    _reserved("bound", "text", "what limits the speed: compute, memory, overhead"),
-    _reserved("flops", "count", "floating-point operations", "flop"),
-    _reserved("hbm_bytes", "bytes", "bytes that must move between GPU and its memory"),
-    _reserved("achieved_flops", "rate", "flops over gpu_time", "flop/s"),
-    _reserved("achieved_bandwidth", "rate", "hbm_bytes over gpu_time"),
+    _key("compiled.autotuning", "count", "GPU activities of the compiler's trial runs, part of all", _GPU),
+    # work: see tracehunch.facts.work
+    _key("bound", "text", "what limits the speed: compute, memory, overhead", _SHAPES, detail=BOUND),
+    _key(
+        "flops", "count", "floating-point operations of products, convolutions and attention",
+        _SHAPES, "flop", detail=FLOPS,
+    ),
+    _key("hbm_bytes", "bytes", "least bytes between the GPU and its memory", _SHAPES, detail=HBM_BYTES),
+    _key("achieved_flops", "rate", "flops over gpu_time", _SHAPES, "flop/s", detail=RATE),
+    _key("achieved_bandwidth", "rate", "hbm_bytes over gpu_time", _SHAPES, detail=RATE),
 )  # fmt: skip
 
 KEYS: Final[Mapping[str, Key]] = {key.name: key for key in _ALL}

@@ -15,11 +15,16 @@ from tracehunch.verdict import Finding
 
 def counts_toward(key: str, finding: Finding, facts: Facts) -> bool:
     """Tell whether some of a finding's evidence is counted by a key; true of keys that count nothing."""
+    amount = amount_of(key, finding, facts)
+    return amount is None or amount > 0
+
+
+def amount_of(key: str, finding: Finding, facts: Facts) -> int | None:
+    """Return how much of a finding's evidence a key counts; None of keys that count nothing."""
     count = _COUNTED.get(key)
     if count is None:
-        return True
-    trace = facts.tree.trace
-    return bool(count(np.flatnonzero(np.isin(trace.event, finding.evidence)), facts))
+        return None
+    return count(np.flatnonzero(np.isin(facts.tree.trace.event, finding.evidence)), facts)
 
 
 def _activities(rows: Int64, facts: Facts) -> int:

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
 
+from tracehunch.facts.lacks import why_no_work
 from tracehunch.facts.model import Fact, Facts, ScopeFacts
 from tracehunch.facts.vocabulary import KEYS
 from tracehunch.guess.model import Claim
@@ -11,8 +11,6 @@ from tracehunch.guess.scopes import scopes_named, why_missing
 from tracehunch.judge.compare import fits, holds
 from tracehunch.judge.leads import ops_lead
 from tracehunch.verdict import CannotTell
-
-UNMEASURED: Final = "this version of tracehunch does not measure it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +36,7 @@ def confront(claims: Sequence[Claim], facts: Facts) -> Iterator[Told | CannotTel
 def _confront_one(claim: Claim, scope: ScopeFacts, facts: Facts) -> Told | CannotTell:
     fact = scope.facts.get(claim.key)
     if fact is None:
-        return CannotTell(claim.key, claim.scope, *_why_absent(claim.key, facts))
+        return CannotTell(claim.key, claim.scope, *_why_absent(claim.key, scope, facts))
     if not fits(claim, fact.value):
         reason = f"the claim {claim.expected!r} and the fact {fact.value!r} cannot be compared"
         return CannotTell(claim.key, claim.scope, reason)
@@ -48,12 +46,12 @@ def _confront_one(claim: Claim, scope: ScopeFacts, facts: Facts) -> Told | Canno
     return Told(claim, fact, scope, holds(claim, fact.value))
 
 
-def _why_absent(key: str, facts: Facts) -> tuple[str, str]:
+def _why_absent(key: str, scope: ScopeFacts, facts: Facts) -> tuple[str, str]:
     """Why a scope has no such fact, and what would record it ("" if it was recorded, and is not there)."""
     if key not in KEYS:
         return "no such fact is known", ""
-    if not KEYS[key].measured:
-        return UNMEASURED, ""
+    if (why := why_no_work(key, scope, facts.tree.trace)) is not None:
+        return why
     recorded, needs = facts.tree.trace.header.recorded, KEYS[key].needs
     if "record_shapes" in needs and not recorded.shapes:
         return "tensor shapes were not recorded", needs

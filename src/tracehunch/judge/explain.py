@@ -7,7 +7,7 @@ import numpy as np
 
 from tracehunch.facts.model import Facts
 from tracehunch.guess.model import Claim
-from tracehunch.judge.amounts import counts_toward
+from tracehunch.judge.amounts import amount_of, counts_toward
 from tracehunch.tree import Scope
 from tracehunch.verdict import Finding
 
@@ -32,7 +32,7 @@ _IDLE: Final = _SLOW_HOST | {"gpu-gap", "copy-not-overlapped", "straggler", "exp
 MORE: Final[Mapping[str, frozenset[str]]] = {
     "gpu_activities": _EXTRA_KERNELS,
     "kernels": _EXTRA_KERNELS,
-    "leaf_ops": _EXTRA_KERNELS,
+    "leaf_ops": _EXTRA_KERNELS - {"unfused-attention"},
     "launches": _EXTRA_KERNELS,
     "copies": _COPIES | {"pageable-copy", "copy-not-overlapped", "sync-stall"},
     "copies.dtod": _COPIES,
@@ -85,7 +85,13 @@ def explaining(
     scope owns; of a count only if some of what was counted is among its evidence.
     """
     causes = (MORE if more > 0 else LESS if more < 0 else OTHER).get(claim.key, frozenset())
-    possible = [one for one in findings if one.id in causes and counts_toward(claim.key, one, facts)]
+    possible = [
+        one
+        for one in findings
+        if one.id in causes
+        and counts_toward(claim.key, one, facts)
+        and not _too_much(claim, more, one, facts)
+    ]
     found = [(one, _times_inside(one, scope, facts)) for one in possible]
     return tuple((one, times) for one, times in found if times > 0 and not _too_many(claim, more, one, times))
 
@@ -97,6 +103,18 @@ def _too_many(claim: Claim, more: float, finding: Finding, times: float) -> bool
     """
     counted = claim.who == "baseline" and claim.unit == "count" and finding.id in _COPIES
     return counted and finding.per_call * times > more + _ROUNDING
+
+
+def _too_much(claim: Claim, more: float, finding: Finding, facts: Facts) -> bool:
+    """Tell whether a count exceeds its claim by less than attention by hand adds to a fused one's one kernel.
+
+    Then whoever claimed it knew of the attention, and it is no cause.
+    """
+    amount = amount_of(claim.key, finding, facts) if finding.id == "unfused-attention" else None
+    scope = facts.scope(finding.scope)
+    if amount is None or scope is None:
+        return False
+    return amount / max(len(scope.scope.calls), 1) - finding.per_call > more + _ROUNDING
 
 
 _ROUNDING: Final = 0.5

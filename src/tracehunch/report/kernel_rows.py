@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from tracehunch.report.roofline_text import kernel_text, peaks_text
 from tracehunch.report.scope_ops import ops_of
 from tracehunch.tree import NONE, Tree
 from tracehunch.units import count, percent, plural, printable, share, time_column, time_us
@@ -33,6 +34,7 @@ class KernelRow:
     time: str
     per_call: str
     occupancy: str
+    limit: str
     op: str
     what: str
     name: str
@@ -47,6 +49,7 @@ class KernelTable:
     rows: tuple[KernelRow, ...]
     rest: str
     unclassified: str
+    peaks: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +148,7 @@ def _kernel_table(scope: ScopeFacts, tree: Tree, top: int) -> KernelTable:
         rows=tuple(rows),
         rest=rest,
         unclassified=_unclassified(scope, total),
+        peaks=peaks_text(tree.trace) if any("%" in row.limit for row in rows) else "",
     )
 
 
@@ -154,6 +158,7 @@ def _kernel_row(kernel: KernelUse, tree: Tree, total_us: float, time: str) -> Ke
         time=time,
         per_call=count(kernel.per_call),
         occupancy="" if kernel.occupancy_percent is None else percent(kernel.occupancy_percent),
+        limit=kernel_text(kernel.work),
         op=printable(kernel.op or _launcher(kernel, tree)),
         what=identity_text(kernel.identity),
         name=printable(kernel.name),

@@ -79,7 +79,10 @@ class Layout:
         (own, first, last), (engine, low, high) = self._own, self._engine
         mine = own.rows[first[call] : last[call]]
         theirs = engine.rows[low[call] : high[call]]
-        items = np.union1d(mine, theirs[self._work.thread[theirs] != self._spans.thread[call]])
+        foreign = theirs[self._work.thread[theirs] != self._spans.thread[call]]
+        if not foreign.size:  # nearly always
+            return np.sort(mine), np.ones(mine.size, dtype=bool)
+        items = np.union1d(mine, foreign)
         return items, np.isin(items, mine)
 
     @cached_property
