@@ -256,9 +256,12 @@ def test_mistakes_are_told(run, args, says):
     ("args", "says"),
     [
         (("atention",), "cannot guess 'atention'; did you mean attention?"),
-        (("weather",), "there are sdpa, attention, and --from TRACE"),
+        (("weather",), "there are sdpa, attention, --from TRACE and --why TRACE"),
         ((__file__,), "is a file; did you mean tracehunch guess --from"),
-        (("--times", "sdpa", "--rows", "-", *H200), "options of --from do not go with 'guess sdpa'"),
+        (
+            ("--times", "sdpa", "--rows", "-", *H200),
+            "options of --from and --why do not go with 'guess sdpa'",
+        ),
         ((), "Missing option '--from'"),
     ],
 )

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from tracehunch.cli.options import Command
+    from tracehunch.hardware import Gpu
     from tracehunch.predict.environment import Environment
 
 _OLDEST_CUDNN: Final = 7000
@@ -56,21 +57,37 @@ def environment_of(gpu: str, torch_version: str, cudnn: int | None) -> Environme
         GuessError: an unknown GPU or version, with the one that was meant, or all there are.
 
     """
-    from tracehunch.hardware import all_gpus  # noqa: PLC0415  # tables load only where they are used
-    from tracehunch.predict.environment import environment, gpu_named  # noqa: PLC0415  # as above
+    from tracehunch.predict.environment import environment  # noqa: PLC0415  # tables load only where they are used
 
+    refuse_odd_cudnn(cudnn)
+    return environment(gpu_of(gpu), torch_version, cudnn)
+
+
+def refuse_odd_cudnn(cudnn: int | None) -> None:
+    """Raise for what cannot be a version of cuDNN."""
     if cudnn is not None and cudnn < _OLDEST_CUDNN:
         raise click.BadParameter(
             f"{cudnn} is no cuDNN version; 9.19.0 is 91900, 8.9.7 is 8907", param_hint="--cudnn"
         )
+
+
+def gpu_of(name: str) -> Gpu:
+    """Return the GPU that --gpu names.
+
+    Raises:
+        GuessError: it is not known, with the one that was meant, or all there are.
+
+    """
+    from tracehunch.hardware import all_gpus  # noqa: PLC0415  # tables load only where they are used
+    from tracehunch.predict.environment import gpu_named  # noqa: PLC0415  # as above
+
     try:
-        found = gpu_named(gpu)
+        return gpu_named(name)
     except GuessError as error:
         keys = [one.key for one in all_gpus()]
         words = dict.fromkeys([key.split("-")[0] for key in keys] + keys)  # a key's first word may do
-        meant = did_you_mean(gpu, words).removeprefix("; ")
+        meant = did_you_mean(name, words).removeprefix("; ")
         raise GuessError(error.what, error.why, f"{meant} {error.todo}" if meant else error.todo) from None
-    return environment(found, torch_version, cudnn)
 
 
 def answer_rows(rows: str, output: Path | None, predict: Callable[[Iterable[str]], Iterator[str]]) -> int:

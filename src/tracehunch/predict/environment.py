@@ -89,8 +89,8 @@ def environment(
     """Return the environment of a GPU and a torch version.
 
     The GPU is its key, the words of its key, or its name: "h200", "a100-80-sxm", "NVIDIA H200". Without one,
-    `device` or `compute_capability` say what runs the call. cuDNN and CUDA are those that the version's PyPI
-    wheel pins unless given (CUDA as "2.11.0+cu128").
+    `device` or `compute_capability` say what runs the call. CUDA is that of the version's PyPI wheel unless
+    given (as "2.11.0+cu128"), cuDNN that of the wheel for this CUDA version.
 
     Raises:
         GuessError: an unknown GPU, device or torch version, or nothing to say which.
@@ -98,7 +98,7 @@ def environment(
     """
     if device is not None and device not in DEVICES:
         raise GuessError(f"device {device!r} is not known", "", f"use one of {', '.join(DEVICES)}")
-    version, micro, cuda = _torch(torch)
+    version, micro, cuda = torch_version(torch)
     release = releases()[version]
     found = gpu if gpu is None or isinstance(gpu, Gpu) else gpu_named(gpu)
     if found is None and device is None and compute_capability is None:
@@ -122,13 +122,18 @@ def environment(
     return replace(
         made,
         compute_capability=compute_capability,
-        cudnn=release.cudnn if cudnn is None else cudnn,
+        cudnn=release.cudnn_of(cuda or release.cuda) if cudnn is None else cudnn,
         cuda=cuda or release.cuda,
     )
 
 
-def _torch(text: str) -> tuple[Version, int | None, Version | None]:
-    """Version, patch number and CUDA version of a torch version's text."""
+def torch_version(text: str) -> tuple[Version, int | None, Version | None]:
+    """Return version, patch number and CUDA version of "2.11.0+cu130"; what it does not say is None.
+
+    Raises:
+        GuessError: it is no version, or none whose rules are known.
+
+    """
     known = [f"{major}.{minor}" for major, minor in releases()]
     todo = f"give one of {known[0]} to {known[-1]}"
     if not text:

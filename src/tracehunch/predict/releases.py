@@ -34,7 +34,10 @@ class CudnnFirst:
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """One PyTorch release: `cuda` and `cudnn` are what its PyPI wheel for Linux pins."""
+    """One PyTorch release: `cuda` and `cudnn` are what its PyPI wheel for Linux pins.
+
+    `builds` has the cuDNN of the wheel for each CUDA version, as far as PyTorch's own index has one.
+    """
 
     torch: Version
     exact: bool
@@ -42,6 +45,11 @@ class Release:
     cudnn: int | None
     cudnn_first: CudnnFirst | None
     source: str
+    builds: Mapping[Version, int]
+
+    def cudnn_of(self, cuda: Version | None) -> int | None:
+        """Return the cuDNN of the wheel for a CUDA version, that of the PyPI wheel where there is none."""
+        return self.cudnn if cuda is None else self.builds.get(cuda, self.cudnn)
 
 
 def parse_version(text: str) -> Version:
@@ -85,5 +93,6 @@ def releases() -> Mapping[Version, Release]:
             cudnn=table.get("cudnn"),
             cudnn_first=_cudnn_first(table.get("cudnn_first")),
             source=table["source"],
+            builds={parse_version(cuda): cudnn for cuda, cudnn in table["builds"].items()},
         )
     return known

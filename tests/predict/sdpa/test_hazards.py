@@ -25,6 +25,13 @@ def strided_mask(given):
     return replace(given, mask=replace(tensor((rows, keys), "bool"), stride=(1, rows)))
 
 
+def expanded(given):
+    """Keys and values of one head, expanded to all."""
+    batch, heads, keys, width = given.k.shape
+    one = replace(tensor((batch, heads, keys, width), given.k.dtype), stride=(keys * width, 0, width, 1))
+    return replace(given, k=one, v=one)
+
+
 def mixed_layouts(given):
     return replace(given, v=tensor(given.v.shape, "bfloat16", "bshd", requires_grad=True))
 
@@ -68,10 +75,28 @@ CASES = [
         cure={"dtype": "float32"},
     ),
     Case(
-        "causal-lengths",
+        "causal-one-query",
         "h200",
         call={"length": 1, "keys": 4096, "is_causal": True},
         cure={"is_causal": False},
+    ),
+    Case(
+        "causal-one-query",
+        "a100-80-sxm",
+        call={"length": 1, "keys": 4096, "is_causal": True},
+        cure={"keys": 1},
+    ),
+    Case(
+        "causal-lengths",
+        "h200",
+        call={"length": 128, "keys": 4096, "is_causal": True},
+        cure={"length": 1},
+    ),
+    Case(
+        "causal-lengths",
+        "h200",
+        call={"length": 4096, "keys": 128, "is_causal": True},
+        cure={"keys": 4096},
     ),
     Case(
         "fully-masked-rows",
@@ -85,7 +110,19 @@ CASES = [
         call={"mask": "bool", "mask_content": "causal"},
         cure={"mask": None},
     ),
+    Case(
+        "square-mask",
+        "h200",
+        call={"mask": "bool_bcast", "mask_content": "perhaps-causal"},
+        cure={"mask_content": "unknown"},
+    ),
     Case("mask-keeps-flash-away", "a100-80-sxm", call={"mask": "bool"}, cure={"dtype": "float32"}),
+    Case(
+        "mask-keeps-flash-away",
+        "a100-80-sxm",
+        call={"mask": "same"},
+        cure={"mask": tensor((1024, 1024), "bfloat16", requires_grad=True)},
+    ),
     Case("gqa-math", "h200", call={**GQA, "head_dim": 512}, cure={"head_dim": 128}),
     Case("gqa-math", "t4", call={**GQA, "dtype": "float16"}, cure={"enable_gqa": False, "kv_heads": 8}),
     Case("gqa-math", "h200", settings=(("pinned", ("efficient",)),), call=GQA, cure={"kv_heads": 8}),
@@ -155,6 +192,16 @@ def test_hazards_of_tensors_that_no_word_makes(call, on):
     assert "cudnn-stride-copies" not in ids(call(requires_grad=True), on("h200"))
 
 
+def test_one_head_expanded_for_a_single_query(call, on):
+    """On an H200 longer queries took as long as with grouped heads."""
+    decode = call(length=1, keys=4096)
+    for gpu in ("h200", "a100-80-sxm"):
+        assert "expanded-kv-decode" in ids(expanded(decode), on(gpu))
+        assert "expanded-kv-decode" not in ids(decode, on(gpu))
+        assert "expanded-kv-decode" not in ids(expanded(call()), on(gpu))
+    assert "expanded-kv-decode" not in ids(expanded(call(length=1, keys=4096, dtype="float32")), on("h200"))
+
+
 def test_hazards_of_settings(call, on):
     dead = on("h200", env={"TORCH_CUDNN_SDPA_PREFERRED": "0"})
     assert "dead-variable" in ids(call(), dead)
@@ -181,6 +228,7 @@ def test_an_order_set_around_the_first_call_is_lost(call, on):
 def test_every_hazard_of_the_table_is_tested():
     here = {case.hazard for case in CASES} | {
         "unaligned-offset",
+        "expanded-kv-decode",
         "order-lost",
         "cpu-mask-stride",
         "cudnn-stride-copies",

@@ -60,14 +60,11 @@ def _rejections(
 def moved(env: Environment, release: Release) -> Environment:
     """Return the environment under another release; a cuDNN and CUDA that are the wheel's move with it."""
     own = releases().get(env.torch)
-    pinned = own is not None and env.cudnn == own.cudnn
+    pinned = own is not None and env.cudnn == own.cudnn_of(env.cuda)
     built = own is not None and env.cuda == own.cuda
+    cuda = release.cuda if built else env.cuda
     return replace(
-        env,
-        torch=release.torch,
-        micro=None,
-        cudnn=release.cudnn if pinned else env.cudnn,
-        cuda=release.cuda if built else env.cuda,
+        env, torch=release.torch, micro=None, cudnn=release.cudnn_of(cuda) if pinned else env.cudnn, cuda=cuda
     )
 
 

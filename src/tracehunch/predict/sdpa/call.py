@@ -6,8 +6,9 @@ from typing import Final, Literal
 from tracehunch.errors import GuessError
 from tracehunch.predict.sdpa.tensor import TensorSpec, dtype_name, tensor
 
-MaskContent = Literal["unknown", "causal", "fully-masked-rows"]
-"""What a mask is known to hold, as far as it matters: the causal triangle, or rows that see no key."""
+MaskContent = Literal["unknown", "causal", "perhaps-causal", "fully-masked-rows"]
+"""What a mask is known to hold, as far as it matters: the causal triangle (or perhaps it, as the mask is as
+tall as wide and one for all), or rows that see no key."""
 
 MASKS: Final = ("bool", "bool_bcast", "same", "float32")
 """Masks by word: boolean (B, H, S, Sk), boolean (S, Sk), and additive (S, Sk) of q's type or float32."""

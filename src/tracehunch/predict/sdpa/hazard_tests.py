@@ -114,9 +114,10 @@ def cudnn_off_hopper(_: SdpaCall, env: Environment, picked: SdpaPrediction, __: 
 def cudnn_runtime_version(_: SdpaCall, env: Environment, __: SdpaPrediction, ___: Mapping[str, Any]) -> bool:
     """Find another cuDNN than the wheel's, and another order for it."""
     release = releases()[env.torch]
-    if env.device != "cuda" or env.cudnn is None or release.cudnn is None:
+    wheels = release.cudnn_of(env.cuda)
+    if env.device != "cuda" or env.cudnn is None or wheels is None:
         return False
-    own = replace(env, cudnn=release.cudnn)
+    own = replace(env, cudnn=wheels)
     return priority(env, release).order != priority(own, release).order
 
 
@@ -125,9 +126,14 @@ def dead_variable(_: SdpaCall, env: Environment, __: SdpaPrediction, numbers: Ma
     return env.device == "cuda" and any(name in env.env for name in numbers["variables"])
 
 
+def causal_one_query(call: SdpaCall, _: Environment, picked: SdpaPrediction, __: Mapping[str, Any]) -> bool:
+    """Find a causal call with one query and several keys: it sees the first key alone."""
+    return call.is_causal and call.q.shape[-2] == 1 < call.k.shape[-2] and picked.raises is None
+
+
 def causal_lengths(call: SdpaCall, _: Environment, picked: SdpaPrediction, __: Mapping[str, Any]) -> bool:
-    """Find a causal call with fewer queries than keys: in a decode it sees the first keys alone."""
-    return call.is_causal and call.q.shape[-2] != call.k.shape[-2] and picked.raises is None
+    """Find a causal call of several queries with more or fewer keys."""
+    return call.is_causal and 1 < call.q.shape[-2] != call.k.shape[-2] and picked.raises is None
 
 
 def fully_masked_rows(call: SdpaCall, _: Environment, __: SdpaPrediction, ___: Mapping[str, Any]) -> bool:
@@ -140,13 +146,21 @@ def explicit_causal_mask(call: SdpaCall, env: Environment, _: SdpaPrediction, __
     return call.mask is not None and call.mask_content == "causal" and env.device in ("cuda", "rocm", "cpu")
 
 
+def square_mask(call: SdpaCall, env: Environment, _: SdpaPrediction, __: Mapping[str, Any]) -> bool:
+    """Find where the mask may be the causal triangle."""
+    possible = call.mask_content == "perhaps-causal" and not call.is_causal
+    return call.mask is not None and possible and env.device in ("cuda", "rocm", "cpu")
+
+
 def mask_keeps_flash_away(
     call: SdpaCall, _: Environment, picked: SdpaPrediction, __: Mapping[str, Any]
 ) -> bool:
-    """Find where flash refuses for the mask alone, and mem-efficient or math takes its place."""
+    """Find where flash refuses for the mask alone, which is not learnt, and mem-efficient or math runs."""
     return (
-        picked.chosen in ("efficient", "math")
-        and call.mask_content != "causal"
+        call.mask is not None
+        and not call.mask.requires_grad
+        and picked.chosen in ("efficient", "math")
+        and call.mask_content not in ("causal", "perhaps-causal")
         and _refused(picked, "flash", "mask")
     )
 
@@ -163,6 +177,16 @@ def implicit_mqa(call: SdpaCall, _: Environment, picked: SdpaPrediction, __: Map
     heads, kv_heads = _heads(call)
     alone = any(_refused(picked, backend, "heads") for backend in _FUSED)
     return picked.ran == "math" and not call.enable_gqa and kv_heads == 1 < heads and alone
+
+
+def expanded_kv_decode(
+    call: SdpaCall, env: Environment, picked: SdpaPrediction, _: Mapping[str, Any]
+) -> bool:
+    """Find one query, and one head of keys and values expanded to all, in a kernel that can group heads."""
+    if env.device != "cuda" or picked.chosen not in ("flash", "cudnn") or not call.four_dimensional:
+        return False
+    expanded = all(given.shape[1] > 1 and given.stride[1] == 0 for given in (call.k, call.v))
+    return expanded and call.q.shape[2] == 1 < call.k.shape[2]
 
 
 def last_stride(_: SdpaCall, __: Environment, picked: SdpaPrediction, ___: Mapping[str, Any]) -> bool:
@@ -280,12 +304,15 @@ TESTS: Final[Mapping[str, Test]] = {
     "cudnn-off-hopper": cudnn_off_hopper,
     "cudnn-runtime-version": cudnn_runtime_version,
     "dead-variable": dead_variable,
+    "causal-one-query": causal_one_query,
     "causal-lengths": causal_lengths,
     "fully-masked-rows": fully_masked_rows,
     "explicit-causal-mask": explicit_causal_mask,
+    "square-mask": square_mask,
     "mask-keeps-flash-away": mask_keeps_flash_away,
     "gqa-math": gqa_math,
     "implicit-mqa": implicit_mqa,
+    "expanded-kv-decode": expanded_kv_decode,
     "last-stride": last_stride,
     "cpu-mask-stride": cpu_mask_stride,
     "unaligned-offset": unaligned_offset,

@@ -7,6 +7,11 @@ They stand in `hazards.toml`. An entry has
     words, do       what goes wrong and what to do, with slots as in `words.py`
     links           where it was reported
     since, until    the first and last torch version that has it (absent: the first, the last known)
+    in_trace        how bad it is that a trace shows such a call ("error": results are wrong);
+                    absent: a trace does not show it, or another finding does
+    certain         true where the configuration alone decides, false where values do too
+    of_cudnn        true where it depends on the version of cuDNN
+    of_backward     true where it is the backward that goes wrong
 All other keys are numbers for the predicate.
 """
 
@@ -31,12 +36,17 @@ FINDING: Final = "sdpa-known-hazard"
 Kind = Literal["correctness", "error", "speed", "memory"]
 Severity = Literal["warning", "note"]
 
-_KEYS: Final = frozenset({"id", "test", "kind", "severity", "words", "do", "links", "since", "until"})
+_MATCHED: Final = ("id", "test", "kind", "severity", "words", "do", "links", "since", "until")
+_IN_TRACES: Final = ("in_trace", "certain", "of_cudnn", "of_backward")
+_KEYS: Final = frozenset({*_MATCHED, *_IN_TRACES})
 
 
 @dataclass(frozen=True, slots=True)
 class Hazard:
-    """What is known to go wrong with a call, what to do, and where it was reported."""
+    """What is known to go wrong with a call, what to do, and where it was reported.
+
+    `in_trace`, `certain`, `of_cudnn` and `of_backward` are as the table has them.
+    """
 
     id: str
     kind: Kind
@@ -44,6 +54,10 @@ class Hazard:
     words: str
     todo: str
     links: tuple[str, ...]
+    in_trace: Literal["error", "warning", "note"] | None = None
+    certain: bool = False
+    of_cudnn: bool = False
+    of_backward: bool = False
 
     def __str__(self) -> str:
         return f"{self.words}; {self.todo} ({self.links[0]})"
@@ -63,6 +77,10 @@ class _Entry:
     links: tuple[str, ...]
     since: Version | None
     until: Version | None
+    in_trace: Literal["error", "warning", "note"] | None
+    certain: bool
+    of_cudnn: bool
+    of_backward: bool
 
 
 @lru_cache(maxsize=1)
@@ -80,6 +98,10 @@ def _entries() -> tuple[_Entry, ...]:
             links=tuple(table["links"]),
             since=parse_version(table["since"]) if "since" in table else None,
             until=parse_version(table["until"]) if "until" in table else None,
+            in_trace=table.get("in_trace"),
+            certain=table.get("certain", False),
+            of_cudnn=table.get("of_cudnn", False),
+            of_backward=table.get("of_backward", False),
         )
         for table in tomllib.loads(text)["hazard"]
     )
@@ -111,6 +133,10 @@ def hazards(call: SdpaCall, env: Environment, prediction: SdpaPrediction | None 
             words=entry.words.format_map(slots),
             todo=entry.todo.format_map(slots),
             links=entry.links,
+            in_trace=entry.in_trace,
+            certain=entry.certain,
+            of_cudnn=entry.of_cudnn,
+            of_backward=entry.of_backward,
         )
         for entry in found
     ]
