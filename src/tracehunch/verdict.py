@@ -23,7 +23,9 @@ class Finding:
     ``evidence`` are positions in the file's traceEvents. ``time_at_stake_us`` is what the fix would save per
     call of the scope, estimated; ``cause`` says how it was estimated. ``subject`` is the op that it is about
     (several joined by commas, "" for none), ``per_call`` how many activities a call of the scope are: with id
-    and scope they tell whether a later trace has the same finding, or a new one.
+    and scope they tell whether a later trace has the same finding, or a new one. ``idle`` are the pieces of
+    the GPU's idle time (positions in ``checks._idle.idle_of``) that the fix would fill: no two findings share
+    one.
     """
 
     id: str
@@ -37,6 +39,7 @@ class Finding:
     evidence: tuple[int, ...]
     subject: str = ""
     per_call: float = 0.0
+    idle: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,14 @@ def facts_of() -> Callable[[str], Facts]:
 
 
 @pytest.fixture(scope="session")
+def recorded() -> list[str]:
+    """Names of all recorded traces, as ``facts_of`` takes them."""
+    return sorted(
+        path.relative_to(DATA).as_posix().removesuffix(".json.gz") for path in DATA.rglob("*.json.gz")
+    )
+
+
+@pytest.fixture(scope="session")
 def raw() -> Callable[[str], dict[str, Any]]:
     """A recorded trace as plain JSON, to count by other means or to change."""
     return lambda name: json.loads(gzip.decompress((DATA / f"{name}.json.gz").read_bytes()))

@@ -21,32 +21,63 @@ HEADINGS = ("What it means", "Why it costs", "How to confirm", "How to fix", "Wh
 
 FALLBACK = {"sdpa-math-fallback", "tensor-cores-idle", "safe-softmax"}
 WARNINGS = {
-    # out-of-place masked_fill clones the scores, 12 % of the GPU time
-    "seeds/naive": {"hidden-copy"},
-    "seeds/shapes_naive": {"hidden-copy"},
-    "ops/naive_fp32": {"hidden-copy"},
+    # attention by hand; out-of-place masked_fill clones the scores, 12 % of the GPU time
+    "seeds/naive": {"hidden-copy", "unfused-attention"},
+    "seeds/shapes_naive": {"hidden-copy", "unfused-attention"},
+    "seeds/naive_inplace": {"unfused-attention"},
+    "seeds/shapes_naive_inplace": {"unfused-attention"},
+    "ops/naive_compiled": {"unfused-attention"},
+    # its products run in float32 on CUDA cores, as those of the planted faults do
+    "ops/naive_fp32": {"fp32-matmul", "hidden-copy", "unfused-attention"},
+    "faults/fp32_gemm": {"fp32-matmul"},
+    "faults/two_streams": {"fp32-matmul"},
     # SDPA pinned to math, bfloat16 inputs; the mask takes 11 of 2617 us and is a note
     "seeds/sdpa_math": FALLBACK,
     "seeds/shapes_sdpa_math": FALLBACK,
     "ops/gqa_math": FALLBACK,
     "ops/fwdbwd_math": FALLBACK,
     # torch.compile made addmm of matmul and add: the addend is copied into the output, 8 %
-    "ops/matmul_add_4096_compiled": {"hidden-copy"},
+    "ops/matmul_add_4096_compiled": {"bias-copy"},
     # softmax(dtype=float32) casts the scores (15 %), repeat_kv reshapes expanded heads (2 %),
     # matmul copies an operand (1 %)
-    "models/llama_eager_prefill": {"hidden-copy"},
+    "models/llama_eager_prefill": {"hidden-copy", "unfused-attention"},
     # with a mask, keys and values are expanded and reshaped (5 %)
-    "models/llama_sdpa_padded": {"hidden-copy"},
+    "models/llama_sdpa_padded": {"hidden-copy", "overhead-bound"},
     # DDP copies buckets back into gradients, 72 copies a step
-    "ranks/ddp/rank0": {"hidden-copy"},
+    "ranks/ddp/rank0": {"hidden-copy", "overhead-bound"},
     "ranks/ddp/rank1": {"hidden-copy"},
     # 43 to 70 ms inside cuDNN's attention in the first call of a length
-    "situations/gpt_recompiles": {"cpu-plan-cost"},
-    "situations/gpt_varying_lengths_cudnn": {"cpu-plan-cost"},
-    # bfloat16 convolutions in NCHW run implicit_convolve_sgemm and dgrad_engine, at 14 and 18 TFLOP/s
-    "situations/unet_nchw": {"tensor-cores-idle"},
+    # there torch.compile also compiles a new version in each step
+    "situations/gpt_recompiles": {"cpu-plan-cost", "recompile"},
+    "situations/gpt_varying_lengths_cudnn": {"cpu-plan-cost", "overhead-bound"},
+    # bfloat16 convolutions in NCHW run implicit_convolve_sgemm and dgrad_engine, at 14 and 18 TFLOP/s;
+    # cuDNN transposes around the others (7 %)
+    "situations/unet_nchw": {"layout-copy", "tensor-cores-idle"},
+    # small work launched from Python: the GPU idles for 40 to 96 % of the time, before nearly every launch
+    "faults/clean": {"overhead-bound"},
+    "faults/dtype_pingpong": {"dtype-round-trip", "overhead-bound"},
+    "faults/for_loop_index": {"for-loop-indexing", "overhead-bound"},
+    "faults/opt_forloop": {"overhead-bound", "unfused-optimizer"},
+    "faults/sync_item": {"overhead-bound", "sync-stall"},
+    "faults/tiny_batch": {"overhead-bound"},
+    "models/llama_sdpa_compiled": {"overhead-bound"},
+    "models/llama_sdpa_generate": {"overhead-bound"},
+    "models/llama_sdpa_prefill": {"overhead-bound"},
+    "models/llama_sdpa_train": {"overhead-bound"},
+    "models/llama_sdpa_train_stack": {"overhead-bound"},
+    "ranks/tp/rank0": {"overhead-bound"},
+    "situations/moe_loop_where_syncs": {"overhead-bound", "sync-stall"},
+    # 3 ms of sleep a step, and small work after it
+    "faults/cpu_stall": {"host-stall", "overhead-bound"},
+    # copies of 16 and 32 MiB in each step
+    "faults/h2d_pageable": {"pageable-copy"},
+    "faults/h2d_pinned": {"copy-not-overlapped"},
+    # empty_cache in each step
+    "faults/alloc_churn": {"allocation-churn"},
+    # all-reduces that wait for the other rank, with nothing beside them
+    "ranks/tp/rank1": {"exposed-communication"},
 }
-"""No other trace has a warning of these checks, above all none of ``faults``: theirs are of other kinds."""
+"""No other trace has a warning of these checks."""
 
 
 @pytest.mark.parametrize("name", TRACES)
@@ -72,16 +103,17 @@ def test_findings_are_ranked_and_rest_on_evidence(facts_of, name):
         assert finding.fix
 
 
-@pytest.mark.parametrize("name", [name for name in TRACES if not name.startswith("situations/gpt")])
-def test_no_more_is_at_stake_than_the_gpu_did(facts_of, name):
+@pytest.mark.parametrize("name", TRACES)
+def test_no_more_is_at_stake_in_a_scope_than_its_time(facts_of, name):
     facts = facts_of(name)
+    total = {}
+    for finding in run(facts).findings:
+        total[finding.scope] = total.get(finding.scope, 0.0) + finding.time_at_stake_us
     for scope in facts.scopes:
-        if scope.scope.kind == "annotation":
-            mine = [f.time_at_stake_us for f in run(facts).findings if f.scope == scope.scope.name]
-            spent = (
-                facts.tree.trace.dur_ns[[row for call in scope.scope.calls for row in call.gpu]].sum() / 1e3
-            )
-            assert sum(mine) <= spent / len(scope.scope.calls) + 1e-6
+        calls = scope.scope.calls
+        ends = [max([call.end_ns, *facts.tree.trace.end_ns()[call.gpu].tolist()]) for call in calls]
+        lasted = sum(end - call.start_ns for end, call in zip(ends, calls, strict=True)) / 1e3 / len(calls)
+        assert total.pop(scope.scope.name, 0.0) <= lasted + 0.01
 
 
 def test_a_finding_nested_in_another_yields_to_it(facts_of):
@@ -104,8 +136,9 @@ def test_a_check_that_raises_becomes_a_cannot_tell(facts_of, monkeypatch):
     broken = SimpleNamespace(__name__="tracehunch.checks.hidden_copy", check=explode)
     monkeypatch.setattr(checks, "CHECKS", (broken, *CHECKS[1:]))
     seen = run(facts_of("seeds/sdpa_math"))
-    assert [(c.key, c.scope) for c in seen.cannot_tell] == [("hidden-copy", "whole")]
-    assert "on purpose" in seen.cannot_tell[0].reason
+    (told,) = [c for c in seen.cannot_tell if c.key == "hidden-copy"]
+    assert told.scope == "whole"
+    assert "on purpose" in told.reason
     assert {f.id for f in seen.findings} >= FALLBACK
 
 

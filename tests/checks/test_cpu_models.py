@@ -3,12 +3,15 @@
 import gzip
 import json
 import re
+from dataclasses import replace
 
 import pytest
 
 from tracehunch.checks import run
-from tracehunch.checks._sdpa_inputs import CPU_DROPOUT, SdpaInputs, obstacles
+from tracehunch.checks._sdpa_inputs import SdpaInputs, obstacles
 from tracehunch.facts import measure
+from tracehunch.predict.environment import environment
+from tracehunch.predict.sdpa import SdpaCall, tensor
 from tracehunch.trace import read
 from tracehunch.tree import link
 
@@ -53,27 +56,28 @@ def test_what_the_program_can_do_without_is_a_warning(findings_of, name, finding
 
 def test_dropout_keeps_the_fused_kernel_for_cpus_away(findings_of):
     (found,) = [one for one in findings_of("sdpa_dropout") if one.id == "sdpa-math-fallback"]
-    assert (found.severity, CPU_DROPOUT in found.cause) == ("note", True)
+    assert (found.severity, "flash: dropout 0.1" in found.cause) == ("note", True)
     assert "dropout_p=0.0" in found.fix
 
 
-def inputs(shapes, **others):
-    plain = {"types": ("float",) * 3, "strides": (), "mask": (), "causal": False, "gqa": False}
-    q, k, v = shapes
-    return SdpaInputs(q=q, k=k, v=v, **(plain | {"on_gpu": False} | others))
+def inputs(shapes, dtype="float32", stride=None, **others):
+    q, k, v = (tensor(shape, dtype) for shape in shapes)
+    if stride is not None:
+        q, k, v = (replace(given, stride=stride) for given in (q, k, v))
+    return SdpaInputs(SdpaCall(q, k, v, **others), (environment(torch="2.13", device="cpu"),))
 
 
 SAME = ((2, 4, 16, 32),) * 3
 CPU = [  # each was tried with torch 2.13: which of them ran the fused kernel for CPUs
     (inputs(SAME), True),
-    (inputs(SAME, types=("double",) * 3), True),
-    (inputs(SAME, dropout=True), False),
-    (inputs(((2, 4, 16, 32), (2, 2, 16, 32), (2, 2, 16, 32)), gqa=True), True),
+    (inputs(SAME, dtype="float64"), True),
+    (inputs(SAME, dropout=0.1), False),
+    (inputs(((2, 4, 16, 32), (2, 2, 16, 32), (2, 2, 16, 32)), enable_gqa=True), True),
     (inputs(((4, 16, 32),) * 3), False),
     (inputs((*SAME[:2], (2, 4, 16, 64))), False),
-    (inputs(SAME, strides=((2048, 512, 1, 16),) * 3), False),
-    (inputs(SAME, mask=(16, 16)), True),
-    (inputs(SAME, mask=(4, 16, 16)), False),
+    (inputs(SAME, stride=(2048, 512, 1, 16)), False),
+    (inputs(SAME, mask=tensor((16, 16), "bool")), True),
+    (inputs(SAME, mask=tensor((4, 16, 16), "bool")), False),
     (inputs(((2, 4, 16, 32), (1, 4, 16, 32), (1, 4, 16, 32))), False),
 ]
 

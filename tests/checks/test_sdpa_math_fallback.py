@@ -65,12 +65,15 @@ def change_inputs(document, change):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda a: a.update({"Input type": ["double"] * 3 + [""] * 6}), "float64 has no fused kernel"),
-        (lambda a: a.update({"Input Dims": [[128, 1024, 64]] * 3 + [[]] * 6}), "3 dimensions"),
+        (lambda a: a.update({"Input type": ["double"] * 3 + [""] * 6}), "dtype float64"),
+        (
+            lambda a: a.update({"Input Dims": [[128, 1024, 64]] * 3 + [[]] * 6}),
+            "flash, efficient and cudnn: q, k, v have 3, 3, 3 dimensions",
+        ),
         (lambda a: a.update({"Input Strides": [[1048576, 65536, 1, 1024]] * 3 + [[]] * 6}), "not contiguous"),
         (
             lambda a: a.update({"Input Dims": [[8, 16, 1024, 64]] + [[8, 1, 1024, 64]] * 2 + [[]] * 6}),
-            "16 query heads meet 1 key heads",
+            "heads q 16, k 1, v 1 do not fit (enable_gqa=False)",
         ),
     ],
 )

@@ -5,18 +5,40 @@ A check is one file, named after its id, whose docstring is its documentation pa
 """
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from types import ModuleType
 from typing import Final
 
 from tracehunch.checks import (
+    allocation_churn,
+    bias_copy,
+    clock_jitter,
+    cold_start,
+    compile_overhead,
+    copy_not_overlapped,
     cpu_plan_cost,
+    dtype_round_trip,
+    exposed_communication,
+    for_loop_indexing,
+    fp32_matmul,
+    fusion_missed,
+    gpu_gap,
     hidden_copy,
+    host_stall,
+    layout_copy,
     mask_rebuilt,
     occupancy_explained,
+    overhead_bound,
+    pageable_copy,
+    profiler_artifact,
+    recompile,
     safe_softmax,
+    sdpa_known_hazard,
     sdpa_math_fallback,
+    sync_stall,
     tensor_cores_idle,
+    unfused_attention,
+    unfused_optimizer,
 )
 from tracehunch.checks._ranking import ranked
 from tracehunch.facts.model import Facts
@@ -30,20 +52,44 @@ CHECKS: Final[tuple[ModuleType, ...]] = (
     safe_softmax,
     occupancy_explained,
     cpu_plan_cost,
+    sdpa_known_hazard,
+    overhead_bound,
+    gpu_gap,
+    host_stall,
+    profiler_artifact,
+    sync_stall,
+    pageable_copy,
+    copy_not_overlapped,
+    allocation_churn,
+    exposed_communication,
+    cold_start,
+    clock_jitter,
+    dtype_round_trip,
+    layout_copy,
+    for_loop_indexing,
+    unfused_optimizer,
+    unfused_attention,
+    fp32_matmul,
+    bias_copy,
+    fusion_missed,
+    compile_overhead,
+    recompile,
 )
 
 
-def run(facts: Facts) -> Checked:
-    """Every check on one trace: findings by time at stake, and what no check could tell."""
+def run(facts: Facts, leave_out: Collection[str] = ()) -> Checked:
+    """Every check on one trace, but for some by id: findings by time at stake, and what none could tell."""
     findings: list[Finding] = []
     cannot_tell: list[CannotTell] = []
     for module in CHECKS:
+        if check_id(module) in leave_out:
+            continue
         for result in _outcomes(module, facts):
             if isinstance(result, Finding):
                 findings.append(result)
             else:
                 cannot_tell.append(result)
-    return Checked(ranked(findings, facts.tree.trace), tuple(cannot_tell))
+    return Checked(ranked(findings, facts), tuple(cannot_tell))
 
 
 def pages() -> Mapping[str, str]:

@@ -45,6 +45,20 @@ def called_op(tree: Tree, rows: Any) -> Int64:
     return found
 
 
+def annotation_around(tree: Tree, rows: Any, *, outermost: bool = False) -> Int64:
+    """For each host row the innermost annotation or step around it (or the outermost); NONE without any."""
+    trace = tree.trace
+    current = tree.parent[np.asarray(rows, dtype=np.int64)].astype(np.int64)
+    found = np.full(current.size, NONE, dtype=np.int64)
+    while (alive := np.flatnonzero(current != NONE)).size:
+        here = current[alive]
+        hit = trace.cat[here] == Cat.USER_ANNOTATION
+        found[alive[hit]] = here[hit]
+        goes_on = outermost | ~hit
+        current[alive] = np.where(goes_on, tree.parent[here], NONE)
+    return found
+
+
 def children(tree: Tree, row: int) -> list[str]:
     """Names of the ops directly inside an op, in order."""
     trace = tree.trace

@@ -16,7 +16,8 @@ _COPYING: Final = """
     block_diag pad constant_pad_nd repeat repeat_interleave tile roll flip rot90 type_as lift_fresh
     detach_copy slice_scatter select_scatter pin_memory _pin_memory
 """
-EXPLICIT: Final = frozenset(f"aten::{name}" for name in _COPYING.split())
+INDEX_OP: Final = "aten::index"
+EXPLICIT: Final = frozenset(f"aten::{name}" for name in _COPYING.split()) | {INDEX_OP}
 """Ops whose whole purpose is to copy, cast or lay out: the program asked for these copies."""
 
 ON_REQUEST: Final = {
@@ -27,6 +28,8 @@ ON_REQUEST: Final = {
     "aten::copy_": "write the result where it is wanted (out=, or into a view) instead of copying it there",
     "aten::cat": "allocate the result once and write the parts into slices of it",
     "aten::stack": "allocate the result once and write the parts into it",
+    "aten::index": "index with slices, which are views, where the picked elements form a range; or pick them "
+    "once and reuse the result",
     "aten::repeat": "use expand(), which copies nothing, where the consumer accepts strides of 0",
     "aten::repeat_interleave": "use expand() where that will do; for grouped heads enable_gqa=True",
 }
@@ -109,24 +112,18 @@ _INSIDE: Final = {
 """Why ops that are not about copying copy all the same, by the op that the program called."""
 
 CASTS: Final = frozenset({"aten::to", "aten::_to_copy"})
-MULTIPLYING: Final = frozenset(
+CONVOLVING: Final = frozenset(
     f"aten::{name}"
     for name in (
-        *(
-            "linear",
-            "matmul",
-            "mm",
-            "bmm",
-            "mv",
-            "addmm",
-            "addmv",
-            "addbmm",
-            "baddbmm",
-            "einsum",
-            "chain_matmul",
-        ),
         *("conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d"),
-        *("convolution", "_convolution", "scaled_dot_product_attention", "prelu", "lstm", "gru"),
+        *("convolution", "_convolution", "convolution_backward"),
+    )
+)
+MULTIPLYING: Final = CONVOLVING | frozenset(
+    f"aten::{name}"
+    for name in (
+        *("linear", "matmul", "mm", "bmm", "mv", "addmm", "addmv", "addbmm", "baddbmm", "einsum"),
+        *("chain_matmul", "scaled_dot_product_attention", "prelu", "lstm", "gru"),
     )
 )
 """Ops that never cast by themselves: a cast inside them is one of ``torch.autocast``."""

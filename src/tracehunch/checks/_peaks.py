@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 
 from tracehunch.facts.model import Facts
-from tracehunch.hardware import find_gpu
+from tracehunch.facts.peaks import gpu_of as gpu_of_trace
+from tracehunch.hardware import Gpu
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,10 +18,13 @@ class Peaks:
 
 def peaks_of(facts: Facts) -> Peaks | None:
     """Peaks of the trace's GPU; None where it has none, one that is not known, or several kinds."""
-    devices = facts.tree.trace.header.devices
-    found = {find_gpu(device.name, sms=device.sms, memory_bytes=device.memory_bytes) for device in devices}
-    gpu = found.pop() if len(found) == 1 else None
+    gpu = gpu_of(facts)
     half = None if gpu is None else gpu.matrix_peak("fp16")
     if gpu is None or half is None:
         return None
     return Peaks(half, gpu.fp32_flops, gpu.bandwidth)
+
+
+def gpu_of(facts: Facts) -> Gpu | None:
+    """Return the GPU of the trace; None where it has none, one that is not known, or several kinds."""
+    return gpu_of_trace(facts.tree.trace)

@@ -1,57 +1,107 @@
-"""Findings in order of time at stake, none of it counted twice."""
+"""Findings in order of time at stake, none of it counted twice, and no more than there is."""
 
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from tracehunch.checks._scopes import durations_us
-from tracehunch.trace.model import GPU_CATS, Int64, Trace
+from tracehunch.checks._budget import budgets_us
+from tracehunch.checks._idle import Idle, idle_of
+from tracehunch.facts.model import Facts
+from tracehunch.trace.model import GPU_CATS, UNKNOWN_NS, Int64
 from tracehunch.units import time_us
 from tracehunch.verdict import SEVERITIES, Finding
 
+_NOBODY: Final = -1
+_GENERAL: Final = frozenset({"overhead-bound", "gpu-gap"})
+"""What is said of a program as a whole yields to what names a part of it, and what to do about that part."""
 
-def ranked(findings: Iterable[Finding], trace: Trace) -> tuple[Finding, ...]:
-    """Order findings by time at stake; what rests on activities that a larger finding claims yields to it."""
-    order = sorted(findings, key=_rank)
-    owner: dict[int, Finding] = {}
-    settled = []
-    for finding in order:
-        rows = _claimed_rows(finding, trace).tolist()
-        settled.append(_less_what_is_taken(finding, rows, owner, trace))
-        if finding.time_at_stake_us > 0:
-            for row in rows:
-                owner.setdefault(row, finding)
+
+def ranked(findings: Iterable[Finding], facts: Facts) -> tuple[Finding, ...]:
+    """Order findings by time at stake.
+
+    What rests on GPU activities or pieces of idle time that a larger finding claims yields to it, and those
+    of one scope together claim no more than its time.
+    """
+    order = sorted(findings, key=lambda finding: (finding.id in _GENERAL, _rank(finding)))
+    claims = _Claims(facts)
+    settled = [claims.settle(finding) for finding in order]
     rounded = (replace(finding, time_at_stake_us=round(finding.time_at_stake_us, 3)) for finding in settled)
-    return tuple(sorted(rounded, key=_rank))
+    return tuple(sorted(_within_budget(sorted(rounded, key=_rank), facts), key=_rank))
 
 
 def _rank(finding: Finding) -> tuple[float, int, str, str]:
     return (-finding.time_at_stake_us, -SEVERITIES.index(finding.severity), finding.id, finding.scope)
 
 
-def _less_what_is_taken(
-    finding: Finding, rows: list[int], owner: dict[int, Finding], trace: Trace
-) -> Finding:
-    """Reduce the finding's saving by the share of its activities that others have claimed."""
-    taken = [row for row in rows if row in owner]
-    if not taken or finding.time_at_stake_us <= 0:
-        return finding
-    whole = float(durations_us(trace, rows).sum())
-    part = float(durations_us(trace, taken).sum()) / whole if whole else 1.0
-    left = 0.0 if len(taken) == len(rows) else finding.time_at_stake_us * (1 - part)
-    holders = ", ".join(dict.fromkeys(owner[row].id for row in taken))
-    gone = time_us(finding.time_at_stake_us - left)
-    cause = (
-        f"{finding.cause} Of its time at stake {gone} is counted under {holders}, whose fix removes it too."
-    )
-    return replace(finding, time_at_stake_us=left, cause=cause)
+@dataclass(frozen=True, slots=True)
+class _Holdings:
+    """What a finding's saving rests on: rows of the trace and pieces of idle time, lengths in nanoseconds."""
+
+    rows: Int64
+    pieces: Int64
+    lengths: NDArray[np.float64]  # of the rows, then of the pieces
 
 
-def _claimed_rows(finding: Finding, trace: Trace) -> Int64:
-    """Pick the GPU activities among a finding's evidence; all of its evidence where it rests on none."""
-    order = np.argsort(trace.event, kind="stable")
-    events = np.asarray(finding.evidence, dtype=np.int64)
-    rows = order[np.searchsorted(trace.event, events, sorter=order)]
-    on_gpu = rows[np.isin(trace.cat[rows], GPU_CATS)]
-    return on_gpu if on_gpu.size else rows
+class _Claims:
+    """Who has claimed which row, and which piece of idle time."""
+
+    def __init__(self, facts: Facts) -> None:
+        self._trace = facts.tree.trace
+        self._idle: Idle = idle_of(facts)
+        self._row_owner = np.full(len(self._trace), _NOBODY, dtype=np.int64)
+        self._piece_owner = np.full(len(self._idle), _NOBODY, dtype=np.int64)
+        self._holders: list[Finding] = []
+        self._by_event = np.argsort(self._trace.event, kind="stable")
+
+    def settle(self, finding: Finding) -> Finding:
+        """Reduce a finding's saving by what others have claimed, and claim the rest for it."""
+        if finding.time_at_stake_us <= 0:
+            return finding
+        held = self._holdings(finding)
+        owner = np.r_[self._row_owner[held.rows], self._piece_owner[held.pieces]]
+        free = owner == _NOBODY
+        self._row_owner[held.rows[free[: held.rows.size]]] = len(self._holders)
+        self._piece_owner[held.pieces[free[held.rows.size :]]] = len(self._holders)
+        self._holders.append(finding)
+        return finding if free.all() else self._reduced(finding, held, owner)
+
+    def _reduced(self, finding: Finding, held: _Holdings, owner: Int64) -> Finding:
+        taken = owner != _NOBODY
+        whole = float(held.lengths.sum())
+        part = 1.0 if taken.all() or not whole else float(held.lengths[taken].sum()) / whole
+        left = finding.time_at_stake_us * (1 - part)
+        first = dict.fromkeys(owner[taken].tolist())
+        holders = ", ".join(dict.fromkeys(self._holders[number].id for number in first))
+        gone = time_us(finding.time_at_stake_us - left)
+        said = f"Of its time at stake {gone} is counted under {holders}, whose fix removes it too."
+        return replace(finding, time_at_stake_us=left, cause=f"{finding.cause} {said}")
+
+    def _holdings(self, finding: Finding) -> _Holdings:
+        """GPU activities among a finding's evidence, and its idle time; all evidence if it has neither."""
+        trace, idle = self._trace, self._idle
+        events = np.asarray(finding.evidence, dtype=np.int64)
+        rows = np.unique(self._by_event[np.searchsorted(trace.event, events, sorter=self._by_event)])
+        pieces = np.asarray(finding.idle, dtype=np.int64)
+        on_gpu = rows[np.isin(trace.cat[rows], GPU_CATS)]
+        rows = on_gpu if on_gpu.size or pieces.size else rows
+        lengths = trace.dur_ns[rows]
+        of_rows = np.where(lengths == UNKNOWN_NS, 0, lengths)
+        return _Holdings(
+            rows, pieces, np.r_[of_rows, (idle.end_ns - idle.start_ns)[pieces]].astype(np.float64)
+        )
+
+
+def _within_budget(findings: Iterable[Finding], facts: Facts) -> Iterable[Finding]:
+    """Cut savings, the smallest first, where those of a scope sum to more than its time."""
+    left = budgets_us(facts)
+    for finding in findings:
+        room = max(left.get(finding.scope, finding.time_at_stake_us), 0.0)
+        left[finding.scope] = room - finding.time_at_stake_us
+        if finding.time_at_stake_us <= room:
+            yield finding
+            continue
+        said = "No more than this is left at stake of the time of the scope: larger findings take the rest."
+        yield replace(finding, time_at_stake_us=round(room, 3), cause=f"{finding.cause} {said}")

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from tracehunch.facts.model import Facts, ScopeFacts
 from tracehunch.trace.model import UNKNOWN_NS, Int32, Int64, Trace
-from tracehunch.tree import NONE, Ownership, Tree
+from tracehunch.tree import NONE, Ownership, Tree, work_of
 from tracehunch.tree.ownership import Spans
 
 _FROM_GENERAL: Final = (
@@ -59,6 +59,14 @@ def place_ops(facts: Facts) -> Placement:
     return _placed(facts, scopes[pairs.call], facts.tree.ops[pairs.item])
 
 
+def place_rows(facts: Facts, rows: Any) -> Placement:
+    """Assign any host rows, such as calls of the runtime, as ``place_ops`` assigns ops."""
+    tree, chosen = facts.tree, np.asarray(rows, dtype=np.int64)
+    owned, scopes = _specific_last(facts)
+    pairs = owned.layout(work_of(tree.trace, chosen, tree.engine)).pairs
+    return _placed(facts, scopes[pairs.call], chosen[pairs.item])
+
+
 def durations_us(trace: Trace, rows: Any) -> NDArray[np.float64]:
     """Durations in microseconds; 0 where the file does not give one."""
     lengths = trace.dur_ns[np.asarray(rows, dtype=np.int64)]
@@ -83,17 +91,24 @@ def total_us(facts: Facts, scope: ScopeFacts) -> float:
 
 def by_call_us(facts: Facts, scope: ScopeFacts, rows: Any) -> NDArray[np.float64]:
     """Sum the durations of rows in each call of their scope: by when they, or their launches, start."""
+    return sums_by_call(facts, scope, rows, durations_us(facts.tree.trace, rows))
+
+
+def sums_by_call(facts: Facts, scope: ScopeFacts, rows: Any, values: Any) -> NDArray[np.float64]:
+    """Sum what rows are worth in each call of their scope: by when they, or their launches, start."""
+    at = call_of(facts, scope, rows)
+    return np.bincount(at, weights=values, minlength=len(scope.scope.calls)).astype(np.float64)
+
+
+def call_of(facts: Facts, scope: ScopeFacts, rows: Any) -> Int64:
+    """Return for each row the number of the call of its scope in which it, or its launch, starts."""
     tree = facts.tree
-    calls = scope.scope.calls
-    spans = np.array([(call.start_ns, call.end_ns) for call in calls], dtype=np.int64).reshape(-1, 2)
-    order = np.argsort(spans[:, 0], kind="stable")
+    starts = np.array([call.start_ns for call in scope.scope.calls], dtype=np.int64)
+    order = np.argsort(starts, kind="stable")
     chosen = np.asarray(rows, dtype=np.int64)
     host = np.where(tree.launch[chosen] == NONE, chosen, tree.launch[chosen])
-    at = np.searchsorted(spans[order, 0], tree.trace.start_ns[host], side="right") - 1
-    lengths = durations_us(tree.trace, chosen)
-    sums = np.bincount(np.maximum(at, 0), weights=lengths, minlength=len(calls)).astype(np.float64)
-    found = np.zeros(len(calls))
-    found[order] = sums
+    at = np.searchsorted(starts[order], tree.trace.start_ns[host], side="right") - 1
+    found: Int64 = order[np.maximum(at, 0)]
     return found
 
 

@@ -5,7 +5,8 @@ from typing import Any, Final
 import numpy as np
 
 from tracehunch.checks._activities import on_gpu, uses
-from tracehunch.checks._scopes import by_call_us, total_us
+from tracehunch.checks._scopes import by_call_us, durations_us, total_us
+from tracehunch.facts.compiler import is_autotuning
 from tracehunch.facts.model import Facts, ScopeFacts
 from tracehunch.verdict import Severity
 
@@ -53,8 +54,18 @@ def on_average(times_us: Any) -> str:
 
 
 def _share(facts: Facts, scope: ScopeFacts, per_call_us: float) -> float:
-    """All calls together, as part of what the trace keeps busy without its collectives, which mostly wait."""
+    """All calls together, as part of what the trace keeps busy.
+
+    Collectives, which mostly wait, are left out, and the trial runs of torch.compile, which are not the
+    program's.
+    """
     whole = next((total_us(facts, other) for other in facts.scopes if other.scope.kind == "whole"), 0.0)
     waiting = sum(use.total_us for use in uses(facts) if use.identity.algorithm == "collective")
+    others = waiting + _autotuning_us(facts)
     total = per_call_us * len(scope.scope.calls)
-    return total / (whole - waiting) if whole > waiting else float(total > 0)
+    return total / (whole - others) if whole > others else float(total > 0)
+
+
+def _autotuning_us(facts: Facts) -> float:
+    rows = facts.tree.trace.gpu.row.astype(np.int64)
+    return float(durations_us(facts.tree.trace, rows[is_autotuning(facts.tree, rows)]).sum())

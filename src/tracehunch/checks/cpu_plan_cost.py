@@ -53,7 +53,7 @@ _SHOWN: Final = 3
 def check(facts: Facts) -> Iterable[Finding]:
     """Find library calls whose own host time is far above that of others, in the first call of a shape."""
     trace = facts.tree.trace
-    calls = np.flatnonzero((trace.cat == Cat.CPU_OP) & names_that(trace, _has_plans)[trace.name])
+    calls = np.flatnonzero((trace.cat == Cat.CPU_OP) & names_that(trace, has_plans)[trace.name])
     if not calls.size:
         return
     own = _own_time_us(facts.tree, calls)
@@ -66,7 +66,8 @@ def check(facts: Facts) -> Iterable[Finding]:
         yield from _findings(facts, where, calls[in_time], own[in_time])
 
 
-def _has_plans(name: str) -> bool:
+def has_plans(name: str) -> bool:
+    """Whether an op calls a library that builds execution plans."""
     return name.startswith("aten::") and any(library in name for library in _WITH_PLANS)
 
 

@@ -10,6 +10,9 @@ the kernel may use more than 48 KiB of dynamic shared memory, so every kernel wi
 most cuDNN attention, FlashAttention with large heads, Hopper's matrix kernels. Which call launched the
 kernel (`cudaLaunchKernel`, `cuLaunchKernelEx`) does not matter.
 
+A call such as `cudaOccupancyMaxActiveBlocksPerMultiprocessor` just before a launch is another matter: a
+library, mostly of matrix products, asks how many blocks fit, and launches its kernel accordingly.
+
 ## Why it costs
 It does not: the finding is a note and nothing is at stake. Attention and matrix kernels keep their tiles in
 registers and shared memory on purpose, and hide latency with asynchronous copies instead of many threads.

@@ -30,47 +30,44 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, Self
 
-import numpy as np
-
 from tracehunch.checks._activities import launched
-from tracehunch.checks._ancestry import called_op, enclosing
-from tracehunch.checks._matrix import identity_of, is_matrix_kernel
+from tracehunch.checks._ancestry import called_op
+from tracehunch.checks._matrix import identity_of
 from tracehunch.checks._peaks import peaks_of
+from tracehunch.checks._product_inputs import (
+    HALF_INPUTS,
+    UNKNOWN_INPUTS,
+    inputs_of,
+    math_op_of,
+    on_general_purpose_cores,
+)
 from tracehunch.checks._scopes import Placement, place
-from tracehunch.checks._sdpa_inputs import HALF, sdpa_inputs
-from tracehunch.checks._sdpa_math import MATH_OP, math_calls, upcasts
 from tracehunch.checks._weight import is_material, severity
 from tracehunch.checks._words import at_source, is_amd
-from tracehunch.facts.model import Facts, KernelUse, ScopeFacts
+from tracehunch.facts.model import Facts, ScopeFacts
 from tracehunch.trace.model import Int64
 from tracehunch.tree import NONE
-from tracehunch.tree.names import ENGINE_PREFIX
 from tracehunch.units import join, plural, time_us
 from tracehunch.verdict import CannotTell, Finding
 
 ID: Final = "tensor-cores-idle"
-_GENERAL_PURPOSE: Final = frozenset({"cuda-core", "vector"})
-_HALF_NAMES: Final = frozenset({"bf16", "fp16", "16-bit"})
-_UNSUITED: Final = ("depthwise", "grouped_direct", "c1_k1")
-"""In names of convolutions with one channel a group: no matrix products, so matrix units cannot do them."""
 _OF_PEAK: Final = 4
 """Matrix units are assumed to reach a quarter of the advantage that their peak promises."""
-_HALF_INPUTS, _OTHER, _UNKNOWN = range(3)
 
 
 def check(facts: Facts) -> Iterable[Finding | CannotTell]:
     """16-bit products on general-purpose cores, by scope and by whether the math fallback is to blame."""
-    rows = launched(facts, _on_general_purpose_cores)
+    rows = launched(facts, on_general_purpose_cores)
     if not rows.size:
         return
     where = place(facts)
-    math = _math_op(facts, rows)
-    inputs = _inputs(facts, rows, math)
+    math = math_op_of(facts, rows)
+    inputs = inputs_of(facts, rows, math)
     for scope, fallback, chosen in where.groups(
-        rows[inputs == _HALF_INPUTS], math[inputs == _HALF_INPUTS] != NONE
+        rows[inputs == HALF_INPUTS], math[inputs == HALF_INPUTS] != NONE
     ):
         yield _finding(facts, where, scope, chosen, fallback=bool(fallback))
-    for scope, chosen in where.by_scope(rows[inputs == _UNKNOWN]):
+    for scope, chosen in where.by_scope(rows[inputs == UNKNOWN_INPUTS]):
         if is_material(facts, scope, where.per_call_us(scope, chosen)):
             reason = (
                 f"{time_us(where.per_call_us(scope, chosen))} of matrix products a call ran on "
@@ -78,67 +75,6 @@ def check(facts: Facts) -> Iterable[Finding | CannotTell]:
                 "kernels' names tell them"
             )
             yield CannotTell(ID, scope.scope.name, reason, "record_shapes=True")
-
-
-def _on_general_purpose_cores(use: KernelUse) -> bool:
-    if any(word in use.name for word in _UNSUITED):
-        return False
-    return is_matrix_kernel(use) and use.identity.unit in _GENERAL_PURPOSE
-
-
-def _math_op(facts: Facts, rows: Int64) -> Int64:
-    """For each activity the math fallback that it belongs to, directly or through autograd; NONE if none."""
-    tree = facts.tree
-    found = enclosing(tree, rows, MATH_OP.__eq__)
-    nodes = enclosing(tree, rows, lambda name: name.startswith(ENGINE_PREFIX))
-    forward = np.array([tree.backward_of.get(int(node), NONE) for node in nodes], dtype=np.int64)
-    linked = (found == NONE) & (forward != NONE)
-    if linked.any():
-        found[linked] = enclosing(tree, forward[linked], MATH_OP.__eq__)
-    return found
-
-
-def _inputs(facts: Facts, rows: Int64, math: Int64) -> Int64:
-    """For each activity whether the inputs of its op (or of the fallback that it is in) have 16 bits."""
-    fallback = _by_casts(
-        facts, {int(op): _fallback_inputs(facts, int(op)) for op in np.unique(math[math != NONE])}
-    )
-    return np.array(
-        [
-            fallback[int(op)] if op != NONE else _op_inputs(facts, int(row))
-            for row, op in zip(rows, math, strict=True)
-        ]
-    )
-
-
-def _fallback_inputs(facts: Facts, op: int) -> int:
-    inputs = sdpa_inputs(facts.tree.trace, op)
-    return _UNKNOWN if inputs is None else _HALF_INPUTS if inputs.half else _OTHER
-
-
-def _by_casts(facts: Facts, fallback: dict[int, int]) -> dict[int, int]:
-    """Where types were not recorded: the fallback casts what it is given only if that has 16 bits."""
-    if _UNKNOWN not in fallback.values():
-        return fallback
-    cast = {int(op) for math in math_calls(facts) for op in upcasts(facts.tree, math).calls}
-    return {
-        op: known if known != _UNKNOWN else _HALF_INPUTS if op in cast else _OTHER
-        for op, known in fallback.items()
-    }
-
-
-def _op_inputs(facts: Facts, row: int) -> int:
-    trace = facts.tree.trace
-    types = trace.args_of(int(facts.tree.op[row])).get("Input type") if facts.tree.op[row] != NONE else None
-    tensors = (
-        [str(entry) for entry in types[:3] if entry and entry != "Scalar"] if isinstance(types, list) else []
-    )
-    if tensors:
-        return _HALF_INPUTS if any(entry in HALF for entry in tensors) else _OTHER
-    identity = identity_of(facts, row)
-    if identity is None or identity.dtype is None:
-        return _UNKNOWN
-    return _HALF_INPUTS if identity.dtype in _HALF_NAMES else _OTHER
 
 
 def _finding(facts: Facts, where: Placement, scope: ScopeFacts, rows: Int64, *, fallback: bool) -> Finding:
