@@ -10,16 +10,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from attention_truth import activities, more_activities, steps_of
 from fit_products import Measured, measured
 from simplex import minimise
 
 from tracehunch.predict.environment import environment
-from tracehunch.predict.ops.dtypes import HALF
 from tracehunch.predict.ops.gemm.nvjet import choose
-from tracehunch.predict.ops.gemm.times import NVJET_FIELDS, OTHER_FIELDS, nvjet_us, other_us
+from tracehunch.predict.ops.gemm.times import (
+    NVJET_FIELDS,
+    OTHER_FIELDS,
+    TILED_FIELDS,
+    family,
+    nvjet_us,
+    other_us,
+    tiled_us,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     Formula = Callable[[Measured, dict[str, float]], float]
 
@@ -27,12 +35,21 @@ GPU = environment("h200", "2.11").gpu
 START = {
     "launch_us": 2.0, "clock_ghz": 1.8, "step": 60.0, "load": 45.0, "multicast": 0.3, "tile": 500.0,
     "store": 8.0, "bandwidth": 0.7, "peak": 0.8, "reduce_us": 1.7, "reduce_bytes": 2.0, "efficiency": 0.4,
-    "serial_ns": 0.6, "further_us": 2.0,
+    "serial_ns": 0.6, "further_us": 2.0, "tile128": 0.3, "tile64": 0.2, "tile32": 0.1,
+    "written": 0.5,
 }  # fmt: skip
-SHARES = ("efficiency", "bandwidth", "peak")
+SHARES = ("efficiency", "bandwidth", "written", "peak", "tile128", "tile64", "tile32")
 LARGE = 50  # us
 FEW = 5
 SAMPLE = 700  # products of a family that a fit looks at
+
+
+def of_attention() -> Iterator[Measured]:
+    """Yield the batched products of attention's variants that nvjet kernels did not take."""
+    for m in (*activities(), *more_activities()):
+        for step, us in steps_of(m):
+            if step.product is not None and not step.product.aligned:
+                yield Measured(step.product, ("",), us)
 
 
 def nvjet(row: Measured, c: dict[str, float]) -> float:
@@ -41,10 +58,16 @@ def nvjet(row: Measured, c: dict[str, float]) -> float:
     return nvjet_us(row.product, choose(row.product, GPU.sms), GPU, c)
 
 
-def other(row: Measured, c: dict[str, float]) -> float:
-    """Return the time of a product on other kernels."""
+def tiled(row: Measured, c: dict[str, float]) -> float:
+    """Return the time of a product of matrices on other kernels."""
     assert GPU is not None
-    return other_us(row.product, len(row.names), GPU, c)
+    return tiled_us(row.product, row.outcome[0], GPU, c)
+
+
+def vector(row: Measured, c: dict[str, float]) -> float:
+    """Return the time of a product with a vector."""
+    assert GPU is not None
+    return other_us(row.product, row.outcome[0], GPU, c)
 
 
 def report(name: str, rows: Sequence[Measured], fields: Sequence[str], formula: Formula) -> None:
@@ -76,16 +99,6 @@ def report(name: str, rows: Sequence[Measured], fields: Sequence[str], formula: 
     print(f"low = {low:.2f}\nhigh = {high:.2f}")
 
 
-def family(row: Measured) -> str:
-    """Return the table of times.toml that a product belongs to."""
-    p = row.product
-    if row.is_nvjet:
-        return "nvjet"
-    if p.is_vector:
-        return "half_vector" if p.dtype in HALF else "fp32_vector"
-    return f"half_{min(4, p.alignment)}" if p.dtype in HALF else "fp32"
-
-
 HEAD = """\
 # GPU time of matrix products, printed by benchmarks/fit_product_times.py; formulas are in times.py. Shares
 # are of the GPU's data sheet; low and high hold nine in ten of the shapes that the fit did not see.
@@ -105,11 +118,13 @@ high = 1.9"""
 
 def main() -> None:
     """Fit all families."""
-    rows = list(measured())
+    rows = [*measured(), *of_attention()]
     print(HEAD.format(count=len(rows)))
-    for name in ("nvjet", "fp32", "fp32_vector", "half_vector", "half_4", "half_2", "half_1"):
-        fields, formula = (NVJET_FIELDS, nvjet) if name == "nvjet" else (OTHER_FIELDS, other)
-        report(name, [row for row in rows if family(row) == name], fields, formula)
+    report("nvjet", [row for row in rows if row.is_nvjet], NVJET_FIELDS, nvjet)
+    others = [row for row in rows if not row.is_nvjet]
+    for name in sorted({family(row.product) for row in others}):
+        fields, formula = (OTHER_FIELDS, vector) if "vector" in name else (TILED_FIELDS, tiled)
+        report(name, [row for row in others if family(row.product) == name], fields, formula)
     print(TAIL)
 
 

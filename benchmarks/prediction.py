@@ -1,4 +1,4 @@
-"""How well predictions agree with what was measured: the figures that the documentation quotes.
+"""How well predicted times of attention agree with what was measured: the figures of the documentation.
 
     python benchmarks/prediction.py
 
@@ -10,21 +10,17 @@ from __future__ import annotations
 
 import sys
 from collections import defaultdict
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from attention_fit import (
-    FOLDS,
-    Measurement,
-    all_measurements,
-    fit,
-    folds,
-    left_out,
-    the_machine,
-    with_ranges,
-)
+from attention_fit import FOLDS, folds, left_out
+from attention_ranges import Residual, with_ranges
+from attention_truth import Measured, the_machine
 
-from tracehunch.predict.roofline.time import gpu_time, with_host
+from tracehunch.predict.roofline.host import with_host
+from tracehunch.predict.roofline.price import step_us
+from tracehunch.predict.roofline.time import AttentionTime, summed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -37,76 +33,83 @@ TIE = 1.05
 RIVALS = 3
 """Backends between which there is something to predict."""
 
+SOURCES = {
+    "timing": "benchmarks",
+    "activities": "traces",
+    "more": "traces, any masks",
+    "traces": "recorded models",
+}
+Judged = tuple[Measured, AttentionTime]
 
-def range_us(model: Coefficients, m: Measurement) -> tuple[float, float, float]:
-    """Return low, middle and high by a model, as `attention_time` does it with the one that ships."""
-    estimate = gpu_time(m.case, the_machine(), model)
-    assert estimate is not None
-    if m.clock == "host":
-        estimate = with_host(m.case, the_machine(), estimate, model)
-    return estimate.low_us, estimate.mid_us, estimate.high_us
+
+def told(model: Coefficients, m: Measured) -> AttentionTime:
+    """Return the time by a model, as `launched_time` does it with the one that ships."""
+    launched = m.launched()
+    if m.source == "traces":
+        launched = replace(launched, steps=tuple(step for step in launched.steps if step.fused is not None))
+    steps_us = [step_us(step, the_machine(), model) or 0.0 for step in launched.steps]
+    estimate = summed(launched, steps_us, the_machine(), model)
+    return with_host(launched, the_machine(), estimate, model) if m.clock == "host" else estimate
 
 
-def fastest(pairs: Iterable[tuple[Measurement, float]]) -> tuple[int, int]:
-    """Return on how many calls of three or more backends the predicted fastest is, and how many there are."""
+def judged(residuals: Sequence[Residual]) -> list[Judged]:
+    """Return each measurement with its time by a model, and ranges, that never saw its shape."""
+    found: list[Judged] = []
+    for part in folds([r.measured for r in residuals]):
+        inside = [r for r in residuals if r.measured.shape in part]
+        model = with_ranges(inside[0].model, [r for r in residuals if r.measured.shape not in part])
+        found += [(r.measured, told(model, r.measured)) for r in inside]
+    return found
+
+
+def fastest(entries: Iterable[Judged], least_us: float = 0.0) -> tuple[int, int]:
+    """Return on how many calls of three or more backends the predicted fastest is, and how many there are.
+
+    `least_us` leaves out calls whose fastest took less.
+    """
     calls: dict[tuple[object, ...], dict[str, list[tuple[float, float]]]] = defaultdict(
         lambda: defaultdict(list)
     )
-    for m, middle in pairs:
-        calls[m.call][m.case.backend].append((m.us, middle))
+    for m, time in entries:
+        calls[m.asked][m.variant].append((m.us, time.mid_us))
     right = total = 0
     for backends in calls.values():
-        if len(backends) >= RIVALS:
-            measured = {name: float(np.median([us for us, _ in runs])) for name, runs in backends.items()}
+        measured = {name: float(np.median([us for us, _ in runs])) for name, runs in backends.items()}
+        best = min(measured.values())
+        if len(backends) >= RIVALS and best >= least_us:
             chosen = min(backends, key=lambda name: backends[name][0][1])
             total += 1
-            right += measured[chosen] <= TIE * min(measured.values())
+            right += measured[chosen] <= TIE * best
     return right, total
 
 
-def attention_time_report(
-    residuals: Sequence[tuple[Measurement, float, float]] | None = None, model: Coefficients | None = None
-) -> None:
+def attention_time_report(residuals: Sequence[Residual] | None = None) -> None:
     """Print the agreement of attention's predicted times on shapes left out of the fit."""
-    residuals = left_out() if residuals is None else residuals
-    model = fit(all_measurements()) if model is None else model
+    entries = judged(left_out() if residuals is None else residuals)
     print(f"attention's time, shapes left out of the fit ({FOLDS} parts, split by shape)")
-    print(f"{'':34} {'n':>4} {'median':>7} {'90 %':>7} {'in range':>9} {'width':>6}")
-    judged = []
-    for part in folds([m for m, _, _ in residuals]):
-        # the range's width, too, comes from the other shapes
-        ranged = with_ranges(model, [entry for entry in residuals if entry[0].shape not in part])
-        judged += [(m, middle, *_ends(ranged, m, middle)) for m, middle, _ in residuals if m.shape in part]
-    groups: dict[str, list[tuple[Measurement, float, float, float]]] = defaultdict(list)
-    for entry in judged:
-        m = entry[0]
-        groups[f"{m.clock} {m.case.direction} {m.case.backend}"].append(entry)
-        groups[f"{m.clock} {m.case.direction}"].append(entry)
+    print(f"{'':42} {'n':>4} {'median':>7} {'90 %':>7} {'in range':>9} {'width':>6}")
+    groups: dict[str, list[Judged]] = defaultdict(list)
+    for m, time in entries:
+        name = f"{SOURCES[m.source]}, {m.direction}"
+        groups[name].append((m, time))
+        groups[f"{name} {m.variant}"].append((m, time))
         if m.clock == "host":
-            groups["benchmarks (host)"].append(entry)
+            groups["benchmarks"].append((m, time))
     for name in sorted(groups):
         print(_line(name, groups[name]))
-    for clock, backward in (("host", False), ("host", True), ("gpu", False)):
-        right, total = fastest(
-            (m, middle) for m, middle, _ in residuals if m.clock == clock and m.case.backward == backward
-        )
-        print(
-            f"fastest of three or more, {clock} {'backward' if backward else 'forward'}: {right} of {total}"
-        )
+    for source, backward in (("timing", False), ("timing", True), ("activities", False), ("more", False)):
+        mine = [(m, time) for m, time in entries if m.source == source and m.backward == backward]
+        name = f"{SOURCES[source]}, {'backward' if backward else 'forward'}"
+        words = [f"{right} of {n}" for right, n in (fastest(mine), fastest(mine, 60.0))]
+        print(f"fastest of three or more, {name}: {words[0]}; where it takes 60 us or more {words[1]}")
 
 
-def _ends(model: Coefficients, m: Measurement, middle: float) -> tuple[float, float]:
-    """Return the range around a middle that the model gives around its own."""
-    low, own, high = range_us(model, m)
-    return middle * low / own, middle * high / own
-
-
-def _line(name: str, entries: Sequence[tuple[Measurement, float, float, float]]) -> str:
-    errors = [abs(middle / m.us - 1) for m, middle, _, _ in entries]
-    inside = [low <= m.us <= high for m, _, low, high in entries]
-    widths = [high / low for _, _, low, high in entries]
+def _line(name: str, entries: Sequence[Judged]) -> str:
+    errors = [abs(time.mid_us / m.us - 1) for m, time in entries]
+    inside = [time.low_us <= m.us <= time.high_us for m, time in entries]
+    widths = [time.range.width for _, time in entries]
     return (
-        f"  {name:32} {len(entries):4} {np.median(errors):7.1%} {np.quantile(errors, 0.9):7.1%} "
+        f"  {name:40} {len(entries):4} {np.median(errors):7.1%} {np.quantile(errors, 0.9):7.1%} "
         f"{np.mean(inside):9.1%} {np.median(widths):6.2f}"
     )
 

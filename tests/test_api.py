@@ -76,7 +76,7 @@ def test_the_steps_are_public_too(h200):
 
 def test_what_users_print_is_short(h200):
     look = tracehunch.look(str(h200 / "seeds/naive.json.gz"))
-    assert repr(look) == "<Look of naive.json.gz: 23 GPU activities, 1 finding>"
+    assert repr(look) == "<Look of naive.json.gz: 23 GPU activities, 2 findings>"
     assert repr(look.facts) == "<Facts of naive.json.gz: 3 scopes>"
     assert repr(look.facts.tree) == "<Tree of naive.json.gz: 3 scopes>"
     assert repr(look.facts.tree.trace) == "<Trace of naive.json.gz: 277 events, 23 GPU activities>"

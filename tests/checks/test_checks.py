@@ -57,7 +57,7 @@ WARNINGS = {
     "faults/clean": {"overhead-bound"},
     "faults/dtype_pingpong": {"dtype-round-trip", "overhead-bound"},
     "faults/for_loop_index": {"for-loop-indexing", "overhead-bound"},
-    "faults/opt_forloop": {"overhead-bound", "unfused-optimizer"},
+    "faults/opt_forloop": {"unfused-optimizer"},
     "faults/sync_item": {"overhead-bound", "sync-stall"},
     "faults/tiny_batch": {"overhead-bound"},
     "models/llama_sdpa_compiled": {"overhead-bound"},

@@ -2,9 +2,12 @@
 
 import statistics
 
+import numpy as np
 import pytest
 
 from tracehunch.checks import clock_jitter
+from tracehunch.checks._activities import gpu_positions, launched
+from tracehunch.checks._scopes import call_of, place
 from tracehunch.verdict import CannotTell, Finding
 
 
@@ -119,3 +122,28 @@ def test_two_calls_do_not_tell_which_is_usual(raw, facts_from):
     assert len(found) == 1
     assert isinstance(found[0], CannotTell)
     assert not isinstance(found[0], Finding)
+
+
+@pytest.mark.parametrize("name", ["seeds/naive", "models/llama_sdpa_train", "ranks/ddp/rank0"])
+def test_kernels_are_matched_by_what_they_are_and_their_number_in_the_call(facts_of, name):
+    facts = facts_of(name)
+    trace, table = facts.tree.trace, facts.tree.trace.gpu
+    rows = launched(facts, lambda use: use.kind == "kernel")
+    matched = 0
+    for scope, mine in place(facts).by_scope(rows):
+        calls, by_kind = len(scope.scope.calls), {}
+        at, call = gpu_positions(facts, mine), call_of(facts, scope, mine)
+        order = np.argsort(trace.start_ns[mine], kind="stable").tolist()
+        for number in order:
+            kind = (
+                int(table.device[at[number]]),
+                int(trace.name[mine[number]]),
+                *table.grid[at[number]].tolist(),
+                *table.block[at[number]].tolist(),
+            )
+            by_kind.setdefault(kind, [[] for _ in range(calls)])[call[number]].append(int(mine[number]))
+        same = [by_kind[kind] for kind in sorted(by_kind) if len(set(map(len, by_kind[kind]))) == 1]
+        expected = [[row for kind in same for row in kind[number]] for number in range(calls)]
+        assert clock_jitter._repeated(facts, scope, mine).rows.tolist() == expected
+        matched += sum(map(len, expected))
+    assert matched > 0.5 * rows.size

@@ -126,3 +126,16 @@ def test_the_shortest_period_is_taken_and_blocks_are_not_crossed():
     assert repeats(names, one_block) == [(1, 41, 2), (57, 74, 1)]
     halves = (np.arange(names.size) >= 20).astype(np.int64)
     assert repeats(names, halves) == [(57, 74, 1)]
+
+
+def test_products_inside_an_op_make_a_loop_over_time_steps(raw, facts_from):
+    """Constructed: each pass of a loop over rows calls an op that multiplies, as ``aten::gru_cell`` does."""
+    document = raw("faults/for_loop_index")
+    assert findings(facts_from(document))
+    launching = [e for e in document["traceEvents"] if e.get("name") in {"aten::mul", "aten::copy_"}]
+    assert len(launching) >= 64
+    for event in launching:
+        cell = {**event, "name": "aten::gru_cell", "ts": event["ts"] - 0.2, "dur": event["dur"] + 0.4}
+        document["traceEvents"].append(cell)
+        event["name"] = "aten::addmm"
+    assert findings(facts_from(document)) == []

@@ -44,12 +44,17 @@ def test_copies_asked_for_by_name_are_notes_with_their_cost(facts_of, raw):
     found = {f.summary.split(",")[0]: f for f in findings(facts_of("faults/dtype_pingpong"))}
     assert set(found) == {"aten::clone"}
     assert {f.severity for f in found.values()} == {"note"}
-    copies = [
-        e for e in raw("faults/dtype_pingpong")["traceEvents"] if e.get("name", "").startswith("Memcpy DtoD")
-    ]
-    assert math.isclose(
-        found["aten::clone"].time_at_stake_us, sum(e["dur"] for e in copies) / 3, rel_tol=1e-6
-    )
+    low, high = cost_range_us(raw("faults/dtype_pingpong"), found["aten::clone"])
+    # small work: the GPU waits for nearly every launch, so that the ops' time on the host goes as well
+    assert low + 0.5 * (high - low) < found["aten::clone"].time_at_stake_us < high
+
+
+def cost_range_us(document, finding):
+    """Time a call of the copies cited alone, and with the ops cited on the host."""
+    cited = [document["traceEvents"][position] for position in finding.evidence]
+    on_gpu = sum(e["dur"] for e in cited if e["cat"] in {"kernel", "gpu_memcpy"})
+    on_host = sum(e["dur"] for e in cited if e["cat"] == "cpu_op")
+    return on_gpu / 3, (on_gpu + on_host) / 3
 
 
 def test_an_explicit_contiguous_is_another_finding(facts_of):
@@ -144,7 +149,9 @@ def test_elements_picked_by_index_are_copied(facts_of, raw):
         e["dur"] for e in raw(name)["traceEvents"] if e.get("cat") == "kernel" and "gather" in e["name"]
     ]
     assert (found.subject, found.severity, found.per_call) == ("aten::index", "note", 1)
-    assert math.isclose(found.time_at_stake_us, sum(picked[-3:]) / 3, rel_tol=1e-6)
+    low, high = cost_range_us(raw(name), found)
+    assert math.isclose(low, sum(picked[-3:]) / 3, rel_tol=1e-6)
+    assert low < found.time_at_stake_us < high
     assert "index with slices" in found.fix
 
 

@@ -34,10 +34,34 @@ def test_a_transposed_input_made_contiguous_is_named_with_its_cost(facts_of, raw
     mine = kernels(raw("faults/contiguous_copy"), "direct_copy_kernel")
     assert (found.id, found.scope, found.subject) == ("layout-copy", "step", "aten::contiguous")
     assert (found.severity, found.confidence, found.per_call) == ("note", "high", 1)
-    assert found.time_at_stake_us == pytest.approx(sum(e["dur"] for e in mine) / 3)
-    assert round(found.time_at_stake_us, 1) == 30.4
     cited = [raw("faults/contiguous_copy")["traceEvents"][position] for position in found.evidence]
-    assert {e["name"] for e in cited if e["cat"] == "cpu_op"} == {"aten::contiguous"}
+    asked = [e for e in cited if e["cat"] == "cpu_op"]
+    assert {e["name"] for e in asked} == {"aten::contiguous"}
+    assert found.time_at_stake_us == pytest.approx(cost_us(raw("faults/contiguous_copy"), mine, asked))
+    assert f"{sum(e['dur'] for e in mine) / 3:.2f} us" in found.summary
+
+
+def cost_us(document, copies, asked):
+    """Time a call of the copies, and of the gaps before them, as far as the op that makes each lasts.
+
+    Gaps more than twice as long are mostly about other things.
+    """
+    gpu = sorted(
+        (e for e in document["traceEvents"] if e.get("cat") in {"kernel", "gpu_memcpy", "gpu_memset"}),
+        key=lambda e: e["ts"],
+    )
+    waited = 0.0
+    for copy, op in zip(copies, sorted(asked, key=lambda e: e["ts"]), strict=True):
+        at = gpu.index(copy)
+        begin = min(e["ts"] for e in document["traceEvents"] if e.get("cat") in {"cpu_op", "user_annotation"})
+        gap = copy["ts"] - (gpu[at - 1]["ts"] + gpu[at - 1]["dur"] if at else begin)
+        launch = next(
+            e for e in document["traceEvents"]
+            if e.get("cat") == "cuda_runtime" and e["args"]["correlation"] == copy["args"]["correlation"]
+        )  # fmt: skip
+        behind = copy["ts"] - gap >= launch["ts"] + launch["dur"]  # launched before the gap began
+        waited += 0.0 if behind or gap > 2 * op["dur"] else min(gap, op["dur"])
+    return (sum(e["dur"] for e in copies) + waited) / 3
 
 
 def test_without_shapes_too(facts_of):
@@ -59,7 +83,12 @@ def test_a_convolution_whose_operands_differ_in_layout_copies_one(facts_of, raw)
     (found,) = findings(facts_of(f"{PATTERNS}conv_weights_channels_last"))
     mine = kernels(raw(f"{PATTERNS}conv_weights_channels_last"), "direct_copy_kernel")
     assert (found.severity, found.subject, found.per_call) == ("warning", "aten::conv2d", 1)
-    assert found.time_at_stake_us == pytest.approx(sum(e["dur"] for e in mine) / 3)
+    asked = [
+        e for e in raw(f"{PATTERNS}conv_weights_channels_last")["traceEvents"]
+        if e["name"] == "aten::contiguous" and e["dur"] > 5
+    ]  # fmt: skip
+    expected = cost_us(raw(f"{PATTERNS}conv_weights_channels_last"), mine, asked)
+    assert found.time_at_stake_us == pytest.approx(expected)
     assert "torch.channels_last" in found.fix
 
 

@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from tracehunch.checks._overlap import alone_ns, overlapped_ns, stream_column, union_ns
+from tracehunch.checks._overlap import alone_ns, others_beside, overlapped_ns, stream_column, union_ns
 from tracehunch.trace.model import Cat
 from tracehunch.tree.names import names_that
 
@@ -49,3 +49,14 @@ def test_two_streams_overlap_and_one_does_not(facts_of):
     assert overlapped_ns(two, two.gpu.row).any()
     assert not overlapped_ns(one, one.gpu.row).any()
     assert np.unique(stream_column(two)[two.gpu.row]).size == 2
+
+
+@pytest.mark.parametrize("name", ["ranks/ddp/rank1", "ranks/tp/rank0", "faults/two_streams"])
+def test_only_what_runs_beside_takes_time_away(facts_of, name):
+    facts = facts_of(name)
+    trace = facts.tree.trace
+    everything = trace.gpu.row.astype(np.int64)
+    for rows in (everything[::5], everything[:9], trace.rows(Cat.MEMCPY), everything[:0]):
+        near, others = others_beside(facts, rows), np.setdiff1d(everything, rows)
+        assert np.isin(near, others).all()
+        assert np.array_equal(alone_ns(trace, rows, near), alone_ns(trace, rows, others))

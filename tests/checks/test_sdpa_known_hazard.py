@@ -147,6 +147,14 @@ def test_a_version_without_rules_cannot_be_told(raw, facts_from):
     assert re.search(r"2\.4\.0", one.reason)
 
 
+def test_nested_tensors_cannot_be_told_whatever_is_recorded(cpu):
+    found = results(measure(link(read(cpu / "sdpa_odd.json.gz"))))
+    (nested,) = [one for one in found if isinstance(one, CannotTell)]
+    assert "2 SDPA calls" in nested.reason
+    assert "nested tensors" in nested.reason
+    assert nested.record_with == ""
+
+
 def quick_plans(document):
     """Make calls that built a plan as short as the others: as if the plans had been there."""
     for event in document["traceEvents"]:

@@ -83,7 +83,7 @@ def test_long_waits_of_a_busy_gpu_cost_only_the_idle_time_after_them(facts_of, r
     assert "no cost of the wait" in found.cause
 
 
-def test_each_op_that_reads_the_gpu_is_named(facts_of):
+def test_each_op_that_reads_the_gpu_is_named(facts_of, raw):
     found = {one.subject: one for one in findings(facts_of("../h200_waits/sync_zoo"))}
     assert found.keys() >= {
         "aten::index",
@@ -97,6 +97,10 @@ def test_each_op_that_reads_the_gpu_is_named(facts_of):
     }
     printing = found["text of tensors"]
     assert (printing.severity, printing.per_call) == ("warning", 41)
+    assert "the printing's launches" in printing.cause
+    waits = [e for e in raw("../h200_waits/sync_zoo")["traceEvents"] if "_tensor_str.py" in e.get("name", "")]
+    text = max(e["dur"] for e in waits)  # the longest frame holds all of one text
+    assert 0.5 * text < printing.time_at_stake_us < 1.1 * text
     assert "output_size" in found["aten::repeat_interleave"].fix
     assert "non_blocking" in found["aten::to"].fix
 

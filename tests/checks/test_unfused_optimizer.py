@@ -121,3 +121,18 @@ def test_an_optimizer_on_a_cpu_launches_nothing(raw, facts_from):
     document["traceEvents"] = [e for e in document["traceEvents"] if e.get("cat") in cpu]
     document["deviceProperties"] = []
     assert list(unfused_optimizer.check(facts_from(document))) == []
+
+
+def test_a_loop_of_the_programs_own_over_tensors_of_several_sizes_is_a_warning(raw, facts_from):
+    """Constructed from a loop over tensors of one size, which is a note: every other tensor is smaller."""
+    document = raw("../h200_planted/update_by_hand")
+    (found,) = findings(facts_from(document))
+    assert (found.severity, found.confidence, found.per_call) == ("note", "low", 48)
+    updates = [e for e in document["traceEvents"] if e.get("name") in {"aten::mul", "aten::sub_"}]
+    assert len(updates) == 3 * 48
+    for event in updates[::4] + updates[1::4]:
+        event["args"]["Input Dims"] = [[128, 256], *event["args"]["Input Dims"][1:]]
+    (found,) = findings(facts_from(document))
+    assert (found.severity, found.confidence, found.subject) == ("warning", "high", "aten::mul, aten::sub_")
+    wall, _ = step_us(document)
+    assert 0.8 * wall < found.time_at_stake_us < wall  # all passes but one of 24, and Python around them

@@ -9,9 +9,10 @@ import pytest
 
 from tracehunch.cli import main
 
-HOLDS = '[[guess]]\nscope = "attn_fwd"\nkernels = 5\nmemsets = 1\n'
-BREAKS = '[[guess]]\nscope = "attn_fwd"\nkernels = 4\n'
-UNTOLD = '[[guess]]\nscope = "attn_fwd"\nkernels = 5\nbound = "memory"\n'
+BY_HAND = '[hunch]\nknown = ["unfused-attention in attn_fwd"]\n'
+HOLDS = BY_HAND + '[[guess]]\nscope = "attn_fwd"\nkernels = 5\nmemsets = 1\n'
+BREAKS = BY_HAND + '[[guess]]\nscope = "attn_fwd"\nkernels = 4\n'
+UNTOLD = BY_HAND + '[[guess]]\nscope = "attn_fwd"\nkernels = 5\nbound = "memory"\n'
 
 
 @pytest.fixture
@@ -41,7 +42,7 @@ def hunch(tmp_path):
 
 @pytest.fixture
 def inplace(h200):
-    """A trace without findings."""
+    """A trace with no finding but that its attention is by hand, which the guesses know."""
     return h200 / "seeds/naive_inplace.json.gz"
 
 
@@ -95,7 +96,7 @@ def test_exit_codes(run, hunch, h200, case):
 
 
 def test_a_damaged_file_fails_with_strict_only(run, hunch, truncated):
-    path = hunch('[[guess]]\nscope = "*"\nsyncs = "<= 5"\n')
+    path = hunch(BY_HAND + '[[guess]]\nscope = "*"\nsyncs = "<= 5"\n')
     assert run("check", path, truncated)[0] == 0
     assert run("check", path, truncated, "--strict")[0] == 3
     assert run("check", path, truncated, "--strict", "--fail-on", "never")[0] == 3
@@ -105,7 +106,7 @@ def test_what_cannot_be_told_is_never_silent(run, hunch, inplace):
     code, out, err = run("check", hunch(UNTOLD), inplace)
     assert code == 0
     assert "1 cannot tell" in out
-    assert "this version of tracehunch does not measure it" in " ".join(out.split())
+    assert "tensor shapes were not recorded; record with record_shapes=True" in " ".join(out.split())
     assert "1 claim could not be told from this trace; --strict makes that a failure" in err
 
 
@@ -168,7 +169,7 @@ def test_findings_count_unless_they_were_known(run, hunch, h200, tmp_path):
         code, out, err = run("check", baseline, h200 / f"seeds/{trace}.json.gz", "--fail-on", "note")
         assert code == 0
         assert "hidden-copy in attn_fwd" in out
-        assert "1 finding known when the guess was made: no failure" in err
+        assert "2 findings known when the guess was made: no failure" in err
 
 
 def test_findings_that_the_baseline_does_not_know_fail(run, h200, tmp_path):
@@ -238,9 +239,8 @@ def test_an_edit_after_sealing_is_noted(run, inplace, tmp_path):
 
 
 def test_the_json_embeds_the_verdict(run, hunch, inplace):
-    code, out, _ = run(
-        "check", hunch(BREAKS + UNTOLD.replace("kernels = 5\n", "")), inplace, "--format", "json"
-    )
+    untold = UNTOLD.removeprefix(BY_HAND).replace("kernels = 5\n", "")
+    code, out, _ = run("check", hunch(BREAKS + untold), inplace, "--format", "json")
     report = json.loads(out)
     assert code == 1
     assert report["schema"] == "tracehunch/1"
@@ -262,7 +262,8 @@ def test_the_json_embeds_the_verdict(run, hunch, inplace):
         {
             "key": "bound",
             "scope": "attn_fwd",
-            "reason": "this version of tracehunch does not measure it",
+            "reason": "tensor shapes were not recorded",
+            "record_with": "record_shapes=True",
         }
     ]
 
@@ -309,3 +310,10 @@ def test_it_runs_as_users_run_it(hunch, inplace):
         done = subprocess.run(command, stdin=trace, capture_output=True, check=False)
     assert done.returncode == 1
     assert b"guessed 4 (user), saw 5" in done.stdout
+
+
+def test_all_shows_every_finding(run, hunch, h200):
+    trace = h200 / "models/llama_eager_prefill.json.gz"
+    path = hunch('[[guess]]\nscope = "*"\nsyncs = "<= 50"\n')
+    assert "--all shows all of them" in run("check", path, trace)[1]
+    assert "--all shows" not in run("check", path, trace, "--all")[1]

@@ -3,9 +3,11 @@
 import gzip
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -125,6 +127,7 @@ def test_a_folder_is_its_newest_trace(run, tmp_path, h200):
     assert code == 0
     assert f"{tmp_path}/shapes_naive_inplace.json.gz" in out.replace("\n          ", "")
     assert "attn_fwd is faster" in out
+    assert "the newest trace in the folder, was taken; the others: shapes_naive.json.gz" in out
 
 
 def test_standard_input_is_one_of_the_two(h200):
@@ -196,3 +199,15 @@ def test_it_is_listed_and_explained():
     help_ = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert "BEFORE AFTER" in help_
     assert "same within noise" in help_
+
+
+def test_the_docs_show_what_is_printed(monkeypatch, capsys):
+    root = Path(__file__).parents[2]
+    fence = re.search(
+        r"```\n\$ tracehunch diff (\S+) (\S+)\n(.*?)```", (root / "docs/diff.md").read_text(), re.DOTALL
+    )
+    monkeypatch.chdir(root)
+    monkeypatch.setenv("COLUMNS", "80")
+    with pytest.raises(SystemExit):
+        main(["diff", fence[1], fence[2]])
+    assert capsys.readouterr().out == fence[3]

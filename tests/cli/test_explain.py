@@ -52,10 +52,20 @@ def test_every_fact_has_its_meaning(key: str) -> None:
     assert KEYS[key].meaning in result.stdout
 
 
-def test_a_key_that_nothing_measures_says_so() -> None:
-    assert "cannot be told by this version" in explain("bound").stdout
-    assert "record with" not in explain("bound").stdout
-    assert "measured" not in explain("kernels").stdout
+@pytest.mark.parametrize(
+    ("key", "said"),
+    [
+        ("bound", "ridge"),
+        ("flops", "a multiply and an add as two"),
+        ("hbm_bytes", "each result written once"),
+        ("achieved_flops", "percent of peak"),
+    ],
+)
+def test_facts_about_work_say_how_they_are_counted(key: str, said: str) -> None:
+    page = explain(key).stdout
+    assert said in " ".join(page.split())
+    assert "record with  record_shapes=True" in page
+    assert all(len(line) <= 80 for line in page.splitlines())
 
 
 def test_a_fact_by_its_name_in_json() -> None:

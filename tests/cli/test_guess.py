@@ -38,7 +38,10 @@ def test_a_file_is_written_whole(run, h200, tmp_path):
     assert f"wrote {path}" in err
     document = tomllib.loads(path.read_text())
     assert document["hunch"]["context"]["device"] == "NVIDIA H200"
-    assert document["hunch"]["known"] == ["hidden-copy in attn_fwd: aten::masked_fill x1"]
+    assert document["hunch"]["known"] == [
+        "hidden-copy in attn_fwd: aten::masked_fill x1",
+        "unfused-attention in attn_fwd: aten::_softmax x1",
+    ]
     assert document["guess"][0]["gpu_time"].endswith("us")
 
 

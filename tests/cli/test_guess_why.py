@@ -88,3 +88,10 @@ def test_the_input_is_never_overwritten(run, h200):
     code, _, err = run("guess", "--why", path, "-o", path, "--format", "json")
     assert code == 2
     assert "will not overwrite" in err
+
+
+def test_a_gpu_for_calls_on_a_cpu_changes_nothing_and_that_is_said(run, cpu):
+    code, out, err = run("guess", "--why", cpu / "sdpa_math.json.gz", "--gpu", "h200")
+    assert code == 0
+    assert "a CPU, torch 2.13.0+cpu" in out
+    assert err == "tracehunch: --gpu changes nothing: no call ran on a GPU\n"

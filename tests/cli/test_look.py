@@ -254,3 +254,15 @@ def test_warnings_wrap_where_a_width_was_set_and_are_one_line_for_grep_elsewhere
 def test_the_table_fits_60_columns() -> None:
     lines = process("--table", NAIVE, env={"COLUMNS": "60"}).stdout.decode().splitlines()
     assert max(len(line) for line in lines) <= 60
+
+
+def test_all_shows_the_findings_beyond_the_eighth() -> None:
+    """The eager Llama has more than eight; JSON has them all."""
+    trace = DATA / "h200" / "models" / "llama_eager_prefill.json.gz"
+    found = json.loads(look(trace, "--format", "json").stdout)["findings"]
+    assert len(found) > 8
+    few, everything = look(trace).stdout, look(trace, "--all").stdout
+    assert f"{len(found) - 8} note" in few
+    assert "--all shows all of them" in few
+    assert "--all shows" not in everything
+    assert everything.split("Scopes ")[0].count("    evidence ") == len(found)

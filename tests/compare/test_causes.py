@@ -172,3 +172,47 @@ def test_what_autotuning_tries_is_not_what_ops_were_fused_into(changed):
     fused = [change for scope in found.scopes for change in scope.changes if change.kind == "fused"]
     assert fused
     assert not [use for change in fused for use in change.after if "CachingAutotuner" in " ".join(use.path)]
+
+
+def test_what_appears_with_other_inputs_of_the_same_op_says_so(changed):
+    found = changed("h200/faults/clean", "h200/faults/tiny_batch")
+    reduce = next(
+        change
+        for scope in found.scopes
+        for change in scope.changes
+        if change.kind == "appeared" and change.at[-1] == "aten::addmm"
+    )
+    assert "splitK" in reduce.after[0].name
+    said = {cause.id: cause.text for cause in reduce.causes}
+    assert "2 x 4096 bf16" in said["inputs"]
+    assert "512 x 4096 bf16" in said["inputs"]
+
+
+def test_other_ops_are_not_another_kernel_for_the_same_op(changed):
+    found = changed("h200/faults/opt_forloop", "h200/faults/opt_fused")
+    (change,) = next(scope.changes for scope in found.scopes if scope.changes)
+    assert "kernel" not in {cause.id for cause in change.causes}
+
+
+def test_inputs_are_told_before_what_follows_from_them(changed):
+    found = changed("h200/ops/naive_fp32", "h200/ops/naive_compiled")
+    product = found.scopes[0].changes[0]
+    ids = [cause.id for cause in product.causes]
+    assert ids.index("inputs") < ids.index("kernel") < ids.index("fp32-matmul")
+
+
+def test_attention_of_unknown_ops_is_no_other_backend(changed):
+    found = changed("h200/models/llama_sdpa_generate", "h200/situations/decode_cuda_graph")
+    said = [cause.text for scope in found.scopes for change in scope.changes for cause in change.causes]
+    assert not [text for text in said if "unknown" in text and "SDPA" in text]
+
+
+def test_a_forward_is_not_merged_into_a_kernel_of_the_backward(changed):
+    found = changed("h200_by_hand/gpt2_eager_train", "h200_by_hand/compiled_train")
+    fused = [change for scope in found.scopes for change in scope.changes if change.kind == "fused"]
+    assert len(fused) > 2
+    for change in fused:
+        backward = {any("Backward" in op for op in use.path) for use in (*change.before, *change.after)}
+        assert len(backward) == 1, [use.path for use in change.before]
+    said = [cause.text for change in fused for cause in change.causes if cause.id == "fused"]
+    assert not [text for text in said if "autograd::engine" in text]

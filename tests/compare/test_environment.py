@@ -121,3 +121,13 @@ def test_a_cpu_and_a_gpu_are_not_of_a_kind():
     found = compare_environments(trace([OP], None), trace())
     assert not found.same_kind
     assert not found.times_compare
+
+
+def test_cuda_on_one_side_and_rocm_on_the_other_are_both_told():
+    amd = {**GPU, "name": "AMD Instinct MI300X", "numSms": 304}
+    found = compare_environments(
+        trace(cuda_runtime_version=13000), trace(device=amd, hip_runtime_version=70000000)
+    )
+    asked = found.unknown("unknown", "unknown before", "unknown after")
+    assert "CUDA" not in asked
+    assert "GPU" in names(found.deciding)

@@ -54,6 +54,36 @@ def test_growth(copy, change, grows):
     assert [(one.before, one.after) for one in grown] == ([(finding, after)] if grows else [])
 
 
+def test_one_of_a_scope_is_the_same_whatever_it_was_seen_by(changed):
+    found = changed("h200/ops/naive_fp32", "h200/ops/naive_compiled")
+    ids = [one.id for one in (*found.new, *found.gone)]
+    assert "unfused-attention" not in ids  # by hand on both sides, one of them compiled
+    assert "hidden-copy" in ids
+
+
+def test_a_finding_that_moved_to_another_scope_is_neither_new_nor_gone(copy):
+    look, finding = copy
+    elsewhere = replace(finding, scope="whole")
+    assert compare_findings(with_findings(look, finding), with_findings(look, elsewhere), []) == ((), (), ())
+
+
+def test_two_of_one_kind_do_not_stand_for_each_other(copy):
+    look, finding = copy
+    before = [replace(finding, id="host-stall", subject=name) for name in ("a", "b")]
+    after = [replace(finding, id="host-stall", subject="c")]
+    new, gone, _ = compare_findings(with_findings(look, *before), with_findings(look, *after), [])
+    assert (len(new), len(gone)) == (0, 0)  # no scope of theirs was matched: the kind has to do
+
+
+def test_a_gpu_that_waits_grows_by_time_alone(copy):
+    look, finding = copy
+    before = replace(finding, id="overhead-bound", per_call=24.0, time_at_stake_us=1000.0)
+    for change, grows in (({"per_call": 42.0}, False), ({"time_at_stake_us": 2000.0}, True)):
+        after = replace(before, **change)
+        _, _, grown = compare_findings(with_findings(look, before), with_findings(look, after), [])
+        assert bool(grown) is grows
+
+
 def test_a_time_without_a_count_grows_when_it_grows_much(copy):
     look, finding = copy
     before = replace(finding, per_call=0.0, time_at_stake_us=100.0)

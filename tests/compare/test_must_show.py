@@ -101,7 +101,7 @@ def test_math_to_flash_says_why(changed, counted, shapes):
     )
     assert ("dispatcher" in said) is shapes
     if shapes:
-        assert "picks cudnn or flash by itself: math was pinned" in said["dispatcher"]
+        assert "picks cudnn by itself: flash was pinned" in said["dispatcher"]
 
 
 def test_the_padded_model_says_everything_that_a_mask_costs(changed, counted):
@@ -114,7 +114,7 @@ def test_the_padded_model_says_everything_that_a_mask_costs(changed, counted):
         assert use.time.value == pytest.approx(time, abs=0.01)
         assert round(use.time.value / 6) == each_us
     said = causes(slower)["sdpa-inputs"]
-    assert said.startswith("SDPA stays on cudnn, but is_causal is gone (True -> False), enable_gqa is gone")
+    assert said.startswith("SDPA stays on cudnn, but is_causal is gone (True -> False); enable_gqa is gone")
     assert "a mask is there (attn_mask: 4 x 1 x 1024 x 1024 bool)" in said
     assert "16 key and value heads, before 4" in said
 
@@ -181,9 +181,7 @@ def test_flash_to_cudnn_is_another_backend_not_another_tile(changed):
     (change,) = scope_of(changed("h200/seeds/sdpa_flash", "h200/seeds/sdpa_cudnn"), "sdpa_fwd").changes
     assert change.kind == "replaced"
     assert [use.kind for use in change.after] == ["kernel", "memset"]
-    assert (
-        causes(change)["sdpa-backend"] == "SDPA runs on cudnn, it ran on flash: 1 kernel a call -> 1 kernel"
-    )
+    assert causes(change)["sdpa-backend"] == "SDPA runs on cudnn, it ran on flash"
 
 
 def test_a_fused_optimizer_is_told_from_the_loop_over_tensors(changed, counted):

@@ -96,3 +96,10 @@ def test_given_scopes_reach_the_comparison(seen):
     look = seen("h200/models/llama_sdpa_train")
     result = diff(look, look, [("forward", "optimizer")])
     assert any(scope.pair.name == "forward -> optimizer" for scope in result.scopes)
+
+
+def test_the_same_pair_given_twice_counts_once_and_one_scope_with_two_is_refused():
+    one = facts(("a", 0, 10), ("b", 20, 30))
+    assert matched(one, one, [("a", "a"), ("a", "a")])[0] == matched(one, one, [("a", "a")])[0]
+    with pytest.raises(TracehunchError, match="the scope 'a' before is given twice"):
+        match_scopes(one, one, [("a", "a"), ("a", "b")])

@@ -1,56 +1,61 @@
-"""SDPA calls: their inputs, in what they differ, and what PyTorch would have picked."""
+"""SDPA calls of a scope: how many there are, and in what two scopes' calls differ."""
+
+from dataclasses import replace
 
 import pytest
 
-from tracehunch.compare.dispatch import why_it_ran
-from tracehunch.compare.sdpa_calls import SDPA, sdpa_inputs
+from tracehunch.compare.sdpa_calls import differences_of, tensor_text
+from tracehunch.predict.traced import SDPA, recorded_call
+
+PREFILL, PADDED = "h200/models/llama_sdpa_prefill", "h200/models/llama_sdpa_padded"
 
 
 def first_call(look):
-    tree = look.facts.tree
-    row = next(row for row in tree.ops.tolist() if tree.trace.name_of(row) == SDPA)
-    return sdpa_inputs(tree, row)
+    trace = look.facts.tree.trace
+    row = next(row for row in look.facts.tree.ops.tolist() if trace.name_of(row) == SDPA)
+    return recorded_call(SDPA, trace.args_of(row))
 
 
-@pytest.mark.parametrize(
-    ("name", "causal", "gqa", "mask"),
-    [
-        ("h200/models/llama_sdpa_prefill", True, True, None),
-        ("h200/models/llama_sdpa_padded", False, False, "4 x 1 x 1024 x 1024 bool"),
-        ("h200/ops/floatmask_auto", False, False, "1024 x 1024 bf16"),
-        ("h200/ops/gqa_auto", True, True, None),
-    ],
-)
-def test_inputs_are_read(seen, name, causal, gqa, mask):
-    found = first_call(seen(name))
-    assert (found.is_causal, found.enable_gqa) == (causal, gqa)
-    assert (None if found.mask is None else str(found.mask)) == mask
+def said(before, after):
+    return list(differences_of(before, after))
 
 
-def test_without_shapes_they_are_unknown(seen):
-    assert first_call(seen("h200/seeds/sdpa_flash")) is None
+def test_the_padded_call_differs_in_flags_mask_and_heads(seen):
+    assert said(first_call(seen(PREFILL)), first_call(seen(PADDED))) == [
+        "is_causal is gone (True -> False)",
+        "enable_gqa is gone (True -> False)",
+        "a mask is there (attn_mask: 4 x 1 x 1024 x 1024 bool)",
+        "16 key and value heads, before 4",
+    ]
+    assert said(first_call(seen(PADDED)), first_call(seen(PREFILL)))[2].startswith("the mask is gone")
 
 
-@pytest.mark.parametrize("backend", ["math", "efficient"])
-def test_a_backend_that_no_version_picks_was_pinned(seen, backend):
-    look = seen(f"h200/seeds/shapes_sdpa_{backend}")
-    said = why_it_ran(backend, first_call(look), look.facts.tree.trace)
-    assert said.startswith("for these inputs every torch from 2.9 to 2.14 picks cudnn or flash by itself")
-    assert f"{backend} was pinned" in said
+def test_sizes_that_changed_alike_are_told_together(seen):
+    d256, d512 = (first_call(seen(f"h200/ops/{name}_auto")) for name in ("d256", "d512"))
+    assert said(d256, d512) == ["query, key and value are 2 x 4 x 512 x 512, they were 4 x 8 x 1024 x 256"]
 
 
-def test_a_backend_that_some_version_picks_says_nothing_where_the_version_is_unknown(seen):
-    look = seen("h200/seeds/shapes_sdpa_flash")
-    assert why_it_ran("flash", first_call(look), look.facts.tree.trace) == ""
+def test_a_type_a_mask_and_strides(seen):
+    call = first_call(seen("h200/ops/floatmask_auto"))
+    wider = replace(call, call=replace(call.call, q=replace(call.call.q, dtype="float32")))
+    assert said(call, wider) == ["query, key and value are fp32, they were bf16"]
+    mask = call.call.mask
+    assert tensor_text(mask) == "1024 x 1024 bf16"
+    other = replace(call, call=replace(call.call, mask=replace(mask, dtype="bool")))
+    assert said(call, other) == ["the mask is 1024 x 1024 bool, it was 1024 x 1024 bf16"]
+    strided = replace(call, call=replace(call.call, q=replace(call.call.q, stride=(1, 2, 3, 4))))
+    assert said(call, strided)[0].startswith("the query's strides are (1, 2, 3, 4), they were")
 
 
-def test_with_the_version_it_is_told_exactly(seen):
-    look = seen("cpu/sdpa_math")
-    said = why_it_ran("math", first_call(look), look.facts.tree.trace)
-    assert said.startswith("for these inputs torch 2.13 picks flash by itself: math was pinned")
+def test_what_is_left_open_is_no_difference(seen):
+    before, after = first_call(seen(PREFILL)), first_call(seen(PADDED))
+    unsure = replace(before, open=("is_causal", "enable_gqa"))
+    assert not [text for text in said(unsure, after) if "is_causal" in text or "gqa" in text]
 
 
-def test_unknown_backends_and_inputs_say_nothing(seen):
-    trace = seen("cpu/sdpa_math").facts.tree.trace
-    assert why_it_ran("math", None, trace) == ""
-    assert why_it_ran("flex", first_call(seen("cpu/sdpa_math")), trace) == ""
+@pytest.mark.parametrize("name", ["llama_sdpa_prefill", "llama_sdpa_compiled"])
+def test_calls_by_compiled_code_count_too(changed, name):
+    found = changed(PREFILL, f"h200/models/{name}")
+    scope = next(one for one in found.scopes if one.pair.name == "model_fwd")
+    ids = {cause.id for change in scope.changes for cause in change.causes}
+    assert "attention-step" not in ids  # six calls on both sides: none stands for what went

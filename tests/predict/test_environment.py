@@ -33,7 +33,7 @@ def test_every_key_names_its_gpu():
 
 
 def test_an_unknown_gpu_is_an_error_that_lists_the_known_ones():
-    with pytest.raises(GuessError, match=r"GPU 'foo' is not known; use one of a100-40gb"):
+    with pytest.raises(GuessError, match=r"GPU 'foo' is not known; use one of a10, a100-40gb"):
         environment("foo", "2.13")
 
 
@@ -53,6 +53,9 @@ def test_an_unknown_version_is_an_error_that_says_which_are_known(version):
     [
         ("2.9", 91002, (12, 8)),
         ("2.10", 91002, (12, 8)),
+        ("2.9.1+cu130", 91300, (13, 0)),
+        ("2.10.0+cu130", 91501, (13, 0)),  # newer than 9.15.0: cuDNN first
+        ("2.14.0+cu126", 91002, (12, 6)),
         ("2.11", 91900, (13, 0)),
         ("2.12", 92000, (13, 0)),
         ("2.13", 92000, (13, 0)),

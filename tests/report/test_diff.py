@@ -13,7 +13,14 @@ from markdown_it import MarkdownIt
 
 from tracehunch.compare import diff
 from tracehunch.judge import examine
-from tracehunch.report import diff_json, diff_markdown, diff_terminal, json_report
+from tracehunch.report import (
+    diff_findings,
+    diff_headline,
+    diff_json,
+    diff_markdown,
+    diff_terminal,
+    json_report,
+)
 from tracehunch.report.diff_words import relative, signed_time, times_text
 from tracehunch.report.layout import View
 from tracehunch.trace import read, read_bytes
@@ -116,6 +123,15 @@ def test_the_json_embeds_the_objects_of_look() -> None:
     assert report["scopes"][0]["facts"]["wall_time_us"]["outcome"] == "noise"
 
 
+def test_the_json_holds_times_that_no_scope_has() -> None:
+    names = "h200_waits/pinned_compute_stream", "h200_waits/prefetch_side_stream"
+    scope = json.loads(diff_json.render(compared(*names)))["scopes"][0]
+    assert scope["ranked_by"] == "period_us"
+    assert scope["delta_us"] == pytest.approx(scope["period_us"]["after"] - scope["period_us"]["before"])
+    assert scope["period_us"]["outcome"] == "less"
+    assert scope["outside_us"]["outcome"] == "noise"
+
+
 def test_the_in_place_variant_in_words() -> None:
     text = text_of(*PAIRS[0])
     assert "attn_fwd is faster, per call: GPU time 1,063.5 -> 938.1 us (-12%)" in text
@@ -130,7 +146,7 @@ def test_the_padded_model_in_words() -> None:
     assert "6 a call, 199.5 -> 458.6 us (33.3 -> 76.4 us each)" in text
     assert "12 kernels, 169.9 us a call" in text
     flat = " ".join(text.split())
-    assert "is_causal is gone (True -> False), enable_gqa is gone (True -> False), a mask is there" in flat
+    assert "is_causal is gone (True -> False); enable_gqa is gone (True -> False); a mask is there" in flat
     assert "as repeat_kv does" in flat
     assert "--top" in text
 
@@ -186,3 +202,85 @@ def test_numbers_in_words() -> None:
     assert (signed_time(-126.9), signed_time(0.0)) == ("-126.9 us", "+0 us")
     assert [relative(100, x) for x in (88, 130, 250)] == ["-12%", "+30%", "2.50x"]
     assert relative(0, 5) == "new"
+
+
+def headlines(before: str, after: str) -> list[tuple[str, tuple[str, ...]]]:
+    return diff_headline.headline(compared(before, after))
+
+
+def test_the_time_that_people_wait_for_comes_first() -> None:
+    ((first, _),) = headlines("h200_plans/plan_cost_varying", "h200_plans/plan_cost_varying_flash")
+    assert first.startswith("attention is faster: one call every 75.76 -> 0.42 ms (-99.4%); wall time 76.37")
+    assert first.endswith("; but GPU time 47.8 -> 79.5 us (+66%)")
+    ((first, _),) = headlines("h200/seeds/sdpa_math", "h200/seeds/sdpa_flash")
+    assert "per call: GPU time 2,617.0 -> 94.7 us (-96%); wall time" in first
+
+
+def test_the_host_says_what_it_waited_for() -> None:
+    names = "h200/faults/clean", "h200/faults/cpu_stall"
+    ((first, why),) = headlines(*names)
+    assert "wall time 1,297.7 -> 4,089.5 us (3.15x); GPU time the same within noise" in first
+    assert why[0].startswith("most of it: new finding host-stall, the host was outside PyTorch for 3.186 ms")
+    assert "on the host in step: outside PyTorch +3.088 ms" in " ".join(text_of(*names).split())
+
+
+def test_waiting_for_other_ranks_is_told_from_work() -> None:
+    for first, why in headlines("h200/ranks/ddp/rank0", "h200/ranks/ddp/rank1"):
+        assert "GPU time" in first
+        assert why == ("+18.48 ms of it in collectives, whose time holds the wait for the slowest rank",)
+
+
+def test_calls_that_come_round_sooner_are_faster() -> None:
+    ((first, why),) = headlines("h200_waits/pinned_compute_stream", "h200_waits/prefetch_side_stream")
+    assert first.startswith("step is faster: one call every 6,279.3 -> 5,061.4 us (-19%); GPU time the same")
+    assert why[0].startswith("most of it: gone finding copy-not-overlapped")
+
+
+def test_a_new_finding_is_told_though_no_scope_moved() -> None:
+    ((first, _),) = headlines("h200_waits/jitter_from_idle", "h200_waits/jitter_contended")
+    assert first.startswith("Nothing differs beyond noise")
+    assert first.endswith("But there is a new finding: host-stall in step, 136.4 ms a call.")
+    ((first, _),) = headlines("cpu/mha", "cpu/mha")
+    assert first == "Nothing differs beyond noise: the same ops, as often, in the same time."
+
+
+def test_findings_stand_worst_first_then_by_time() -> None:
+    found = [(what, one) for what, one, _ in diff_findings.finding_lines(compared(*PAIRS[1]))]
+    found += [
+        (what, one)
+        for what, one, _ in diff_findings.finding_lines(
+            compared("h200/models/llama_eager_prefill", "h200/models/llama_sdpa_prefill")
+        )
+    ]
+    for kind in ("new", "grown", "gone"):
+        severities = [one.severity for what, one in found[-7:] if what == kind]
+        assert severities == sorted(severities, key=("error", "warning", "note").index)
+
+
+def test_what_a_finding_says_is_told_once() -> None:
+    text = text_of("h200/seeds/naive", "h200/seeds/sdpa_flash", view=View(width=100))
+    assert text.count("It is the chain matmul, mul, masked_fill, softmax, matmul") == 1
+    assert text.count("gone finding unfused-attention, as above") == 2
+
+
+def test_a_replay_is_named_where_no_op_is_known() -> None:
+    text = text_of("h200/ops/cudagraph_flash", "h200/situations/decode_cuda_graph")
+    assert "a CUDA graph's replay" in text
+
+
+def test_a_scope_that_cannot_be_typed_is_not_put_into_the_next_command() -> None:
+    result = diff(hostile(["a\nb", "plain"], 1), hostile(["a\nb", "plain"], 2))
+    last = diff_terminal.render(result).splitlines()[-1]
+    assert last.startswith("Next: tracehunch look t.json")
+    assert "\\x0a" not in last
+    long = "n" * 20_000
+    result = diff(hostile([long], 1), hostile([long], 2))
+    lines = diff_terminal.render(result).splitlines()
+    assert max(len(line) for line in lines if not line.startswith("  ! ")) <= 80
+
+
+def test_counts_give_way_to_names_that_would_be_cut() -> None:
+    name = "forward of the second encoder"
+    result = diff(hostile([name, "b"], 1), hostile([name, "b"], 2))
+    lines = diff_terminal.render(result, view=View(width=80)).splitlines()
+    assert any(line.startswith(f"  {name}") for line in lines)

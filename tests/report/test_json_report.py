@@ -46,6 +46,7 @@ def test_trace(report: Any) -> None:
         "outside_window",
         "unattributed_gpu_time_us",
         "devices",
+        "environment",
         "recorded",
         "counts",
         "warnings",
@@ -55,11 +56,15 @@ def test_trace(report: Any) -> None:
     assert set(trace["recorded"]) == {"shapes", "stacks", "memory"}
     assert all(set(warning) == {"code", "message"} for warning in trace["warnings"])
     assert trace["devices"][0] == {"name": "NVIDIA H200", "compute_capability": "9.0", "sms": 132}
+    assert trace["environment"]["versions"]["cuda_runtime"] == "13.0"
+    assert trace["environment"]["machine"]["memory_bytes"] == 150109880320
 
 
 def test_scopes(report: Any) -> None:
     for scope in report["scopes"]:
-        assert set(scope) == {"name", "kind", "calls", "own_thread", "facts", "spread", "kernels"}
+        expected = {"name", "kind", "calls", "own_thread", "facts", "spread", "kernels"}
+        assert set(scope) - {"percent_of_peak"} == expected
+        assert set(scope.get("percent_of_peak", {})) <= {"achieved_flops", "achieved_bandwidth"}
         assert scope["kind"] in ("annotation", "framework", "step", "module", "whole")
         assert set(scope["facts"]) <= JSON_NAMES
         assert set(scope["own_thread"]) <= JSON_NAMES
@@ -68,10 +73,12 @@ def test_scopes(report: Any) -> None:
 
 
 def test_kernels(report: Any) -> None:
+    work = {"flops", "hbm_bytes", "achieved_flops", "achieved_bandwidth", "bound", "percent_of_peak"}
     needed = {"name", "kind", "library", "algorithm", "unit", "per_call", "gpu_time_us"}
     for scope in report["scopes"]:
         for kernel in scope["kernels"]:
-            assert needed <= set(kernel) <= needed | {"op", "dtype", "occupancy_percent"}
+            assert needed <= set(kernel) <= needed | {"op", "dtype", "occupancy_percent"} | work
+            assert kernel.get("bound") in ("compute", "memory", None)
             assert kernel["kind"] in ("kernel", "memcpy", "memset")
 
 

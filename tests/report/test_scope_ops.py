@@ -111,6 +111,6 @@ def test_a_selected_scope_shows_its_own_ops_and_findings_only() -> None:
     text = terminal.render(look, view=View(), selection=Selection(scopes=("attn_fwd",)))
     assert "Ops in attn_fwd  by CPU time in themselves, per call, 3 calls" in text
     assert "Ops in the whole trace" not in text
-    assert "Next: tracehunch explain hidden-copy" in text
+    assert "Next: tracehunch explain unfused-attention" in text
     text = markdown.render(look, selection=Selection(scopes=("attn_fwd",)))
     assert "### Ops in <code>attn_fwd</code>" in text

@@ -64,3 +64,33 @@ def test_a_damaged_piece_keeps_its_neighbours_inputs(h200: Path) -> None:
 def test_no_rows_have_no_inputs(h200: Path) -> None:
     code, given = read(h200 / "seeds" / "naive.json.gz").inputs_of(np.zeros(0, dtype=np.int64))
     assert (code.size, given) == (0, ())
+
+
+def test_one_row_is_read_as_many_are(h200: Path) -> None:
+    together = read(h200 / "models" / "llama_sdpa_train.json.gz")
+    alone = read(h200 / "models" / "llama_sdpa_train.json.gz")
+    rows = together.rows(Cat.CPU_OP)[::7]
+    code, given = together.inputs_of(rows)
+    assert [alone.input_of(row) for row in rows[::-1].tolist()] == [given[at] for at in code[::-1].tolist()]
+    assert check(alone, rows) == len(given)  # some known, some not
+
+
+def test_what_was_read_is_not_read_again(h200: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    trace = read(h200 / "models" / "llama_sdpa_train.json.gz")
+    rows = trace.rows(Cat.CPU_OP)
+    first = trace.inputs_of(rows[::2])
+    monkeypatch.setattr("tracehunch.trace.inputs._holders", lambda *_: pytest.fail("read again"))
+    again = trace.inputs_of(rows[::2])
+    assert np.array_equal(again[0], first[0])
+    assert again[1] == first[1]
+    assert trace.input_of(int(rows[2])) == first[1][first[0][1]]
+    with pytest.raises(pytest.fail.Exception, match="read again"):
+        trace.input_of(int(rows[1]))
+
+
+def test_inputs_are_numbered_by_where_they_come_first(h200: Path) -> None:
+    trace = read(h200 / "seeds" / "naive.json.gz")
+    rows = trace.rows(Cat.CPU_OP)
+    trace.inputs_of(rows[::-2])
+    code, given = trace.inputs_of(rows)
+    assert list(dict.fromkeys(code.tolist())) == list(range(len(given)))

@@ -3,7 +3,8 @@ import json
 
 import pytest
 
-from tracehunch.tree.names import is_framework, step_number
+from tracehunch.trace import read
+from tracehunch.tree.names import is_framework, names_that, step_number
 
 
 @pytest.mark.parametrize(
@@ -66,3 +67,19 @@ def test_every_annotation_of_a_compilation_is_the_frameworks(h200):
 def test_number_of_a_step():
     assert step_number("ProfilerStep#12") == 12
     assert step_number("ProfilerStep#") == -1
+
+
+def test_names_are_looked_at_once_for_each_question(h200):
+    trace, asked = read(h200 / "seeds" / "naive.json.gz"), []
+
+    def softmax():
+        return names_that(trace, lambda name: "softmax" in name)
+
+    assert softmax() is softmax()
+    assert names_that(trace, frozenset({"aten::_softmax"}).__contains__).sum() == 1
+    for word in ("softmax", "matmul"):  # a function that depends on more than the name is asked each time
+        hit = names_that(trace, lambda name, word=word: not asked.append(name) and word in name)
+        assert hit.tolist() == [word in name for name in trace.names]
+    assert len(asked) == 2 * len(trace.names)
+    with pytest.raises(ValueError, match="read-only"):
+        softmax()[0] = True

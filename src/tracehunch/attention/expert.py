@@ -11,12 +11,11 @@ import os
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from tracehunch.attention.leading import leading_op
 from tracehunch.errors import GuessError
 from tracehunch.guess import Claim, Guess
 from tracehunch.hardware import find_gpu
 from tracehunch.predict.environment import Environment, environment
-from tracehunch.predict.forecast import BY_HAND, Forecast, forecast, pinned_to
+from tracehunch.predict.forecast import BY_HAND, Forecast, forecast, leaders, pinned_to
 from tracehunch.predict.roofline import AttentionTime, Calibration
 from tracehunch.predict.sdpa import SdpaCall, TensorSpec, sdpa_call
 
@@ -30,6 +29,8 @@ if TYPE_CHECKING:
 
 _PATCH: Final = 100
 _RANGE: Final = ".4g"
+_LEADERS: Final = 1
+"""Ops that are claimed to lead at most: the first is what people guess."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +78,7 @@ def expert_of(
         return Expert(empty, untold=error.what)
     if known.raises is not None:
         return Expert(empty, raises=_error(known))
-    claims = (*_claims(known, variant.label), *_leader(variant, workload, known, env))
+    claims = (*_claims(known, variant.label), *_leader(variant, known))
     if not claims:
         return Expert(empty, untold="; ".join(known.forward.reasons) or "what it runs cannot be told")
     return Expert(Guess(claims, context))
@@ -173,17 +174,15 @@ def _claims(known: Forecast, label: str) -> Iterator[Claim]:
         )
 
 
-def _leader(variant: Variant, workload: Workload, known: Forecast, env: Environment) -> Iterator[Claim]:
-    """Claim the op that leads by GPU time where attention is done by hand and one clearly does."""
+def _leader(variant: Variant, known: Forecast) -> Iterator[Claim]:
+    """Claim the ops that lead by GPU time where attention is done by hand and some clearly do."""
     time = known.time
-    if variant.name not in BY_HAND or env.gpu is None or not isinstance(time, AttentionTime):
+    if variant.name not in BY_HAND or not isinstance(time, AttentionTime) or time.confidence == "low":
         return
-    op = leading_op(variant.name, workload, env.gpu) if time.confidence != "low" else None
-    if op is not None:
+    ops = tuple(op.removeprefix("aten::").rstrip("_") for op in leaders(known.forward)[:_LEADERS])
+    if ops:
         why = "the sum of its steps in the model of time"
-        yield Claim(
-            "dominant", "leads", (op,), variant.label, "expert", why, _lowered(time.confidence), "text"
-        )
+        yield Claim("dominant", "leads", ops, variant.label, "expert", why, _lowered(time.confidence), "text")
 
 
 def _lowered(confidence: Confidence) -> Confidence:

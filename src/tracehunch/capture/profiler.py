@@ -47,15 +47,7 @@ def profile_calls(
     for _ in range(warmup):
         function()
     wait_for_device()
-    kinds = torch.profiler.ProfilerActivity
-    profiler = torch.profiler.profile(
-        activities=[kinds.CPU, kinds.CUDA] if cuda else [kinds.CPU],
-        schedule=torch.profiler.schedule(wait=WAIT, warmup=WARM_UP, active=steps, repeat=1),
-        on_trace_ready=lambda finished: finished.export_chrome_trace(str(path)),
-        record_shapes=shapes,
-    )
-    profiler.preset_metadata_json(ENVIRONMENT_KEY, as_json(fingerprint(torch, cuda=cuda)))
-    profiler.preset_metadata_json("host_name", _quoted(""))  # which Kineto would write
+    profiler = _profiler(torch, path, steps=steps, cuda=cuda, shapes=shapes)
     for key, value in (metadata or {}).items():
         profiler.preset_metadata_json(key, _quoted(value))
     with _recording(profiler):
@@ -66,6 +58,20 @@ def profile_calls(
                 wait_for_device()
             profiler.step()
     return path
+
+
+def _profiler(torch: Any, path: Path, *, steps: int, cuda: bool, shapes: bool) -> Any:
+    """Make a profiler that writes its trace, and the environment into it."""
+    kinds = torch.profiler.ProfilerActivity
+    made = torch.profiler.profile(
+        activities=[kinds.CPU, kinds.CUDA] if cuda else [kinds.CPU],
+        schedule=torch.profiler.schedule(wait=WAIT, warmup=WARM_UP, active=steps, repeat=1),
+        on_trace_ready=lambda finished: finished.export_chrome_trace(str(path)),
+        record_shapes=shapes,
+    )
+    made.preset_metadata_json(ENVIRONMENT_KEY, as_json(fingerprint(torch, cuda=cuda)))
+    made.preset_metadata_json("host_name", _quoted(""))  # which Kineto would write
+    return made
 
 
 @contextmanager

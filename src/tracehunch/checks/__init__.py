@@ -5,7 +5,7 @@ A check is one file, named after its id, whose docstring is its documentation pa
 """
 
 import inspect
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from types import ModuleType
 from typing import Final
 
@@ -35,6 +35,7 @@ from tracehunch.checks import (
     safe_softmax,
     sdpa_known_hazard,
     sdpa_math_fallback,
+    straggler,
     sync_stall,
     tensor_cores_idle,
     unfused_attention,
@@ -62,6 +63,7 @@ CHECKS: Final[tuple[ModuleType, ...]] = (
     copy_not_overlapped,
     allocation_churn,
     exposed_communication,
+    straggler,
     cold_start,
     clock_jitter,
     dtype_round_trip,
@@ -77,13 +79,11 @@ CHECKS: Final[tuple[ModuleType, ...]] = (
 )
 
 
-def run(facts: Facts, leave_out: Collection[str] = ()) -> Checked:
-    """Every check on one trace, but for some by id: findings by time at stake, and what none could tell."""
+def run(facts: Facts) -> Checked:
+    """Every check on one trace: findings by time at stake, and what no check could tell."""
     findings: list[Finding] = []
     cannot_tell: list[CannotTell] = []
     for module in CHECKS:
-        if check_id(module) in leave_out:
-            continue
         for result in _outcomes(module, facts):
             if isinstance(result, Finding):
                 findings.append(result)

@@ -4,12 +4,14 @@ from collections.abc import Callable
 
 import numpy as np
 
+from tracehunch.checks._once import once
 from tracehunch.facts.model import Facts, KernelUse
-from tracehunch.trace.model import LAUNCH_CATS, Cat, Int64
-from tracehunch.tree import Link
+from tracehunch.trace.model import LAUNCH_CATS, Cat, Int32, Int64
+from tracehunch.tree import NONE, Link
 from tracehunch.tree.names import names_that
 
 
+@once
 def uses(facts: Facts) -> tuple[KernelUse, ...]:
     """Return every distinct GPU activity of the whole trace."""
     return next((scope.kernels for scope in facts.scopes if scope.scope.kind == "whole"), ())
@@ -17,10 +19,20 @@ def uses(facts: Facts) -> tuple[KernelUse, ...]:
 
 def launched(facts: Facts, wanted: Callable[[KernelUse], bool]) -> Int64:
     """Find the GPU rows, ascending, of activities that satisfy ``wanted`` and whose launch is recorded."""
-    chosen = [np.asarray(use.rows, dtype=np.int64) for use in uses(facts) if wanted(use)]
-    rows = np.unique(np.concatenate(chosen)) if chosen else np.empty(0, dtype=np.int64)
-    linked: Int64 = rows[facts.tree.link[rows] == Link.LINKED]
-    return linked
+    chosen = np.array([wanted(use) for use in uses(facts)], dtype=bool)
+    rows, use = _linked(facts)
+    return rows[chosen[use]] if chosen.size else rows
+
+
+@once
+def _linked(facts: Facts) -> tuple[Int64, Int64]:
+    """GPU rows whose launch is recorded, ascending, and which of ``uses`` each is."""
+    use = np.full(len(facts.tree.trace), NONE, dtype=np.int64)
+    for number, one in enumerate(uses(facts)):
+        use[np.array(one.rows, dtype=np.int64)] = number
+    use[facts.tree.link != Link.LINKED] = NONE
+    rows = np.flatnonzero(use != NONE)
+    return rows, use[rows]
 
 
 def on_gpu(facts: Facts) -> bool:
@@ -48,6 +60,12 @@ def leaf_ops(facts: Facts, wanted: Callable[[str], bool]) -> Int64:
 
 def gpu_positions(facts: Facts, rows: Int64) -> Int64:
     """Find the positions of GPU rows in the GPU table."""
+    return _positions(facts)[rows].astype(np.int64)
+
+
+@once
+def _positions(facts: Facts) -> Int32:
     table = facts.tree.trace.gpu.row
-    order = np.argsort(table, kind="stable")
-    return order[np.searchsorted(table, rows, sorter=order)]
+    found = np.full(len(facts.tree.trace), NONE, dtype=np.int32)
+    found[table] = np.arange(table.size)
+    return found

@@ -22,6 +22,9 @@ _SOFTMAX: Final = frozenset({"aten::_softmax", "aten::_masked_softmax"})
 _LIBRARYS_OWN: Final = frozenset(
     {MATH_OP, "aten::_native_multi_head_attention", "aten::_transformer_encoder_layer_fwd"}
 )
+_EXP_SUM_DIV: Final = tuple(
+    frozenset(f"aten::{name}{form}" for form in ("", "_")) for name in ("exp", "sum", "div")
+)
 _GENERATED: Final = "triton_"
 _TEMPLATE: Final = "triton_tem_"
 _NO_FORWARD: Final = ("log_softmax", "backward")
@@ -61,6 +64,7 @@ def chains(tree: Tree) -> list[Chain]:
     trace, softmaxes = tree.trace, _softmaxes(tree)
     products = product_rows(tree) if softmaxes.size else softmaxes
     rows = np.concatenate([softmaxes, products])
+    trace.inputs_of(rows)  # all at once, so that each is known when it is asked for
     order = np.lexsort((trace.start_ns[rows], trace.thread[rows]))
     rows, is_product = rows[order], order >= softmaxes.size
     found: dict[tuple[int, int], Chain] = {}
@@ -91,10 +95,29 @@ def _softmaxes(tree: Tree) -> Int64:
     """Find the softmaxes, but for those inside an attention that is a library's own."""
     named = names_that(tree.trace, is_softmax)
     rows = np.flatnonzero((tree.trace.cat == Cat.CPU_OP) & named[tree.trace.name])
+    rows = np.union1d(rows, _spelled_out(tree))
     if not rows.size:
         return rows
     by_hand: Int64 = rows[enclosing(tree, rows, _LIBRARYS_OWN.__contains__) == NONE]
     return by_hand
+
+
+def _spelled_out(tree: Tree) -> Int64:
+    """Find the ``exp`` of each softmax written as ``exp(x) / exp(x).sum()``; none without shapes."""
+    trace = tree.trace
+    step = np.full(len(trace.names), NONE)
+    for number, names in enumerate(_EXP_SUM_DIV):
+        step[names_that(trace, names.__contains__)] = number
+    rows = tree.ops[step[trace.name[tree.ops]] != NONE].astype(np.int64)
+    rows = rows[np.lexsort((trace.start_ns[rows], trace.thread[rows]))]
+    one = step[trace.name[rows]]
+    begins = np.flatnonzero((one[:-2] == 0) & (one[1:-1] == 1) & (one[2:] == 2))
+    trios = rows[begins[:, None] + np.arange(3)]
+    trace.inputs_of(trios.reshape(-1))  # all at once, so that each is known when it is asked for
+    sizes = [{_scores(trace, row) for row in trio} for trio in trios.tolist()]
+    alike = np.array([len(size) == 1 and 0 not in size for size in sizes], dtype=bool)
+    found: Int64 = trios[alike, 0]
+    return found
 
 
 def _products_from(trace: Trace, rows: Int64, is_product: NDArray[np.bool_], at: int, step: int) -> list[int]:
@@ -139,7 +162,7 @@ def _annotation(tree: Tree, row: int) -> int:
 
 def _scores(trace: Trace, softmax: int) -> int:
     """Elements that a softmax works on; 0 where not recorded."""
-    dims = trace.args_of(softmax).get("Input Dims")
+    dims = trace.input_of(softmax).dims
     return max(map(elements, dims), default=0) if isinstance(dims, list) else 0
 
 

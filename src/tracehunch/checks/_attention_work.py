@@ -13,6 +13,7 @@ from tracehunch.checks._products import BATCHED, elements, sizes
 from tracehunch.facts.model import Facts
 from tracehunch.trace.model import Int64, Trace
 from tracehunch.tree import NONE, Link, Tree
+from tracehunch.tree.keys import distinct
 
 
 def _both_forms(*names: str) -> frozenset[str]:
@@ -74,6 +75,8 @@ def attention_by_hand(facts: Facts) -> Found:
     unsure = [np.empty(0, dtype=np.int64)]
     candidates = chains(facts.tree)
     work = _Work.of(facts, candidates) if candidates else None
+    if work is not None:
+        work.read_inputs(candidates)
     for chain in candidates:
         one = None if work is None else work.attention(chain)
         if one is not None:
@@ -109,6 +112,13 @@ class _Work:
         order = np.lexsort((start, thread))
         called_for = _called(tree, [row for chain in candidates for row in chain[:3]])
         return cls(tree, rows[order], op[order], called[order], thread[order], start[order], called_for)
+
+    def read_inputs(self, candidates: list[Chain]) -> None:
+        """Read what ops inside chains were given, all at once, so that each is known when asked for."""
+        parts = [self._slice(chain) for chain in candidates if chain.sizes is not None]
+        ops = [column[part] for part in parts for column in (self.op, self.called)]
+        rows = distinct(np.concatenate([self.op[:0], *ops]))
+        self.tree.trace.inputs_of(rows[rows != NONE])
 
     def inside(self, chain: Chain) -> Int64:
         """Return the work from the first product to the second, whatever it is about."""
@@ -168,7 +178,7 @@ def _called(tree: Tree, rows: list[int]) -> dict[int, int]:
 
 def _touches(trace: Trace, row: int, n_scores: int) -> bool:
     """Tell whether an op was recorded with an input as large as the scores."""
-    dims = trace.args_of(row).get("Input Dims") if row != NONE else None
+    dims = trace.input_of(row).dims if row != NONE else None
     return isinstance(dims, list) and any(elements(entry) == n_scores for entry in dims)
 
 
@@ -182,7 +192,7 @@ def _masks(trace: Trace, row: int) -> bool:
 
 def _ignores_addend(trace: Trace, row: int) -> bool:
     """Tell ``baddbmm(..., beta=0)``, whose first tensor only gives the sizes."""
-    stated = trace.args_of(row).get("Concrete Inputs")
+    stated = trace.input_of(row).values
     beta = str(stated[_BETA]) if isinstance(stated, list) and len(stated) > _BETA else ""
     return trace.name_of(row) == _ADDING_PRODUCT and beta in ("0", "0.", "0.0")
 
@@ -202,5 +212,5 @@ def _is_no_triangle(trace: Trace, row: int, known: Sizes | None) -> bool:
 
 def _tensors(trace: Trace, row: int) -> list[tuple[int, ...]]:
     """Sizes of an op's inputs of more than one element, as recorded."""
-    dims = trace.args_of(row).get("Input Dims")
+    dims = trace.input_of(row).dims
     return [sizes(entry) for entry in dims if elements(entry) > 1] if isinstance(dims, list) else []

@@ -41,18 +41,16 @@ def is_copy(use: KernelUse) -> bool:
 
 def addend(trace: Trace, op: int) -> tuple[int, ...]:
     """Return the sizes of what an op adds; () where they were not recorded."""
-    dims = trace.args_of(op).get("Input Dims")
+    dims = trace.input_of(op).dims
     return sizes(dims[0]) if isinstance(dims, list) and dims else ()
 
 
 def _has_out(trace: Trace, op: Int64) -> NDArray[np.bool_]:
     """Tell ops that were recorded with a tensor to write to, after their operands and numbers."""
-    known = {
-        int(row): _writes_to(trace.args_of(int(row)).get("Input Dims"))
-        for row in np.unique(op)
-        if row != NONE
-    }
-    return np.array([known.get(int(row), False) for row in op], dtype=bool)
+    found, inside = np.zeros(op.size, dtype=bool), op != NONE
+    which, inputs = trace.inputs_of(op[inside])
+    found[inside] = np.array([_writes_to(one.dims) for one in inputs], dtype=bool)[which]
+    return found
 
 
 def _writes_to(dims: Any) -> bool:

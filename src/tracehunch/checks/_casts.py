@@ -12,7 +12,7 @@ from tracehunch.checks._activities import gpu_positions, leaf_ops, on_cpu_alone,
 from tracehunch.checks._ancestry import annotation_around
 from tracehunch.checks._copy_fixes import COPY_OP
 from tracehunch.facts.model import Facts, KernelUse
-from tracehunch.trace.model import UNKNOWN_NS, Int64, Trace
+from tracehunch.trace.model import UNKNOWN_NS, Int64, OpInputs, Trace
 from tracehunch.tree import NONE, Link, Tree
 from tracehunch.tree.names import names_that
 
@@ -102,23 +102,38 @@ def casts_of(facts: Facts, work: Work) -> list[Cast]:
     trace = facts.tree.trace
     targets = targets_by_name(facts)
     chosen = np.flatnonzero(_may_cast(facts, work, targets))
-    threads = _threads(facts, work.row[chosen])
+    rows, ops = work.row[chosen], work.op[chosen]
+    given = Operands(trace, ops)
+    columns = (chosen, rows, ops, _threads(facts, rows))
     found = []
-    for at, count in zip(chosen.tolist(), threads.tolist(), strict=True):
-        row, op = int(work.row[at]), int(work.op[at])
-        types = _types(trace, op, targets.get(trace.name_of(row)))
+    for number, (at, row, op, count) in enumerate(zip(*(one.tolist() for one in columns), strict=True)):
+        types = _types(given.of(number), targets.get(trace.name_of(row)))
         if types is not None:
             found.append(Cast(at, row, op, *types, count))
     return found
 
 
-def operands(trace: Trace, op: int) -> tuple[Operand, ...]:
-    """Return the tensors that an op was given, with type ``TensorList`` for those in lists.
+class Operands:
+    """The tensors that ops were given, read for all of them at once."""
 
-    Empty where shapes were not recorded.
-    """
-    args = trace.args_of(op)
-    types, dims = args.get("Input type"), args.get("Input Dims")
+    def __init__(self, trace: Trace, ops: Int64) -> None:
+        code, self._inputs = trace.inputs_of(ops)
+        self._code = code.tolist()
+        self._known: dict[int, tuple[Operand, ...]] = {}
+
+    def of(self, number: int) -> tuple[Operand, ...]:
+        """Return those of one op, with type ``TensorList`` for tensors in lists.
+
+        Empty where shapes were not recorded.
+        """
+        code = self._code[number]
+        if code not in self._known:
+            self._known[code] = _operands(self._inputs[code])
+        return self._known[code]
+
+
+def _operands(inputs: OpInputs) -> tuple[Operand, ...]:
+    types, dims = inputs.types, inputs.dims
     if not isinstance(types, list) or not isinstance(dims, list):
         return ()
     found: list[Operand] = []
@@ -135,9 +150,8 @@ def _count(sizes: Any) -> int:
     return math.prod(sizes) if known else 0
 
 
-def _types(trace: Trace, op: int, by_name: str | None) -> tuple[str | None, str, int] | None:
+def _types(given: tuple[Operand, ...], by_name: str | None) -> tuple[str | None, str, int] | None:
     """Source, target and elements of the copy that an op makes; None where it is no cast between floats."""
-    given = operands(trace, op)
     if len(given) < 2:
         return None if by_name is None else (None, by_name, 0)
     target, source = FLOATS.get(given[0].dtype), FLOATS.get(given[1].dtype)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from tracehunch.checks._activities import launched, leaf_ops, on_cpu_alone, on_gpu
 from tracehunch.checks._ancestry import enclosing
 from tracehunch.checks._copy_fixes import ADDING, CASTS, COPY_OP
+from tracehunch.checks._once import once
 from tracehunch.checks._scopes import by_call_us, total_us
 from tracehunch.checks._sdpa_math import MATH_OP
 from tracehunch.checks._weight import on_average
@@ -24,6 +25,7 @@ _TUNING: Final = ("CachingAutotuner", "(dynamo_timed)")  # the compiler's own tr
 _READING: Final = "aten::_local_scalar_dense"  # to the host, though some drivers copy on the device first
 
 
+@once
 def copies(facts: Facts) -> Int64:
     """Find what copies within one device, but for the math fallback and the compiler's trial runs.
 

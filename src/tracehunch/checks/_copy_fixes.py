@@ -53,6 +53,11 @@ _SOFTMAX: Final = Remedy(
     "Drop dtype= (softmax of 16-bit input already accumulates in float32): torch.softmax(x, dim=-1); or let "
     "scaled_dot_product_attention do the whole of attention.",
 )
+_NORMED: Final = Remedy(
+    "copies its input, which is not contiguous (transposed or permuted), and hands on a contiguous result",
+    "Make the tensor contiguous once, where it is transposed, and keep it so: what adds the result to the "
+    "old tensor (a residual) takes over the old layout, and the next norm copies again.",
+)
 _OPERAND: Final = Remedy(
     "copies an operand whose strides (expanded over the batch, heads transposed forward, or transposed in "
     "the wrong dimensions) the matrix kernel cannot read",
@@ -151,6 +156,8 @@ def remedy(op: str, path: list[str], inside: list[str]) -> Remedy:
         return _ADDEND if op in ADDING else _BIAS
     if f"{op}_" in inside:
         return _in_place(op)
+    if op == "aten::layer_norm" and "aten::contiguous" in path:
+        return _NORMED
     if op in _INSIDE:
         return _INSIDE[op]
     return _CAST if path and path[0] in CASTS else _OTHER

@@ -8,23 +8,15 @@ ordinary host work, too slow to keep the launch queue filled (``LAUNCH``). So th
 its removal would save, and those of different causes never overlap.
 """
 
-from typing import Final
-from weakref import WeakKeyDictionary
-
 from tracehunch.checks._idle_blame import partition
 from tracehunch.checks._idle_pieces import Idle, IdleCause
+from tracehunch.checks._once import once
 from tracehunch.facts.model import Facts
-from tracehunch.tree import Ownership
 
 __all__ = ["Idle", "IdleCause", "idle_of"]
 
-_MADE: Final[WeakKeyDictionary[Ownership, Idle]] = WeakKeyDictionary()
-"""By the ownership of the tree, which lives as long as the facts do."""
 
-
+@once
 def idle_of(facts: Facts) -> Idle:
     """Partition the idle time of a trace; worked out once for each."""
-    known = _MADE.get(facts.tree.ownership)
-    if known is None:
-        known = _MADE[facts.tree.ownership] = partition(facts.tree)
-    return known
+    return partition(facts.tree)

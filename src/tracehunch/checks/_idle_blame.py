@@ -8,17 +8,16 @@ from numpy.typing import NDArray
 
 from tracehunch.checks._idle_chain import Chain, chain_of, is_any
 from tracehunch.checks._idle_credit import accounted
-from tracehunch.checks._idle_gaps import Gaps, gaps_of
+from tracehunch.checks._idle_gaps import ARRIVAL_NS, Gaps, gaps_of
 from tracehunch.checks._idle_host import Host
 from tracehunch.checks._idle_pieces import Idle, IdleCause
 from tracehunch.checks._spans import intersect
 from tracehunch.trace.model import UNKNOWN_NS, Int64, Trace
 from tracehunch.tree import NONE, Link, Tree
+from tracehunch.tree.keys import distinct
 
 Bool = NDArray[np.bool_]
 
-_ARRIVAL_NS: Final = 20_000
-"""From the end of a launch to the start of its work on an idle GPU: 1 to 3 us on NVIDIA, up to 17 on AMD."""
 _CARRIED: Final = (
     IdleCause.PROFILER,
     IdleCause.COMPILE,
@@ -83,7 +82,7 @@ def partition(tree: Tree) -> Idle:
     pieces = [_Pieces.of(np.arange(len(gaps)), case.host_end_ns, gaps.end_ns, beyond, launch)]
     host = Host(tree, gaps)
     process = np.where(launch == NONE, NONE, tree.trace.process[launch]) if len(gaps) else launch
-    for number in np.unique(process[process != NONE]).tolist():
+    for number in distinct(process[process != NONE]).tolist():
         mine = np.flatnonzero((process == number) & (case.host_end_ns > gaps.start_ns))
         pieces.append(_blamed(_chain(tree, host, number, gaps.window), tree.trace, mine, case))
     return _idle(tree, case, _Pieces.joined(pieces))
@@ -113,7 +112,7 @@ def _host_ends(tree: Tree, gaps: Gaps, launch: Int64) -> Int64:
     arrival = np.where(launch == NONE, UNKNOWN_NS, tree.trace.end_ns()[launch])
     arrival = np.where((gaps.next_row == NONE) & (launch != NONE), gaps.end_ns, arrival)
     in_time = arrival <= gaps.start_ns
-    host_end: Int64 = np.where(in_time, gaps.start_ns, np.minimum(gaps.end_ns, arrival + _ARRIVAL_NS))
+    host_end: Int64 = np.where(in_time, gaps.start_ns, np.minimum(gaps.end_ns, arrival + ARRIVAL_NS))
     return host_end
 
 
@@ -138,7 +137,7 @@ def _chain(tree: Tree, host: Host, process: int, window: tuple[int, int]) -> Cha
     trace = tree.trace
     launches = tree.launches[trace.process[tree.launches] == process]
     launches = launches[trace.start_ns[launches] != UNKNOWN_NS]
-    threads = np.unique(trace.thread[launches]).astype(np.int64)
+    threads = distinct(trace.thread[launches])
     held = {thread: host.held(thread, threads) for thread in threads.tolist()}
     return chain_of(trace, launches, held, window)
 

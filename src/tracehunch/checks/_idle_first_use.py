@@ -8,6 +8,7 @@ from tracehunch.checks._idle_rows import Bool, calls, is_loading_code, is_the_pr
 from tracehunch.checks.cpu_plan_cost import has_plans
 from tracehunch.trace.model import UNKNOWN_NS, Cat, Int64
 from tracehunch.tree import Api, Tree
+from tracehunch.tree.keys import distinct
 
 _LONG_LAUNCH_NS: Final = 100_000
 _LONG_OP_NS: Final = 1_000_000
@@ -37,7 +38,10 @@ def _first_launches(tree: Tree) -> Int64:
     rows, launch = launched(tree)
     order = np.argsort(trace.start_ns[launch], kind="stable")
     _, first = np.unique(trace.name[rows[order]], return_index=True)
-    candidates = np.intersect1d(launch[order[first]], kernels)
+    is_kernel = np.zeros(len(trace), dtype=bool)
+    is_kernel[kernels] = True
+    candidates = distinct(launch[order[first]])
+    candidates = candidates[is_kernel[candidates]]
     least = max(_LONG_LAUNCH_NS, _TIMES_TYPICAL * int(np.median(trace.dur_ns[kernels])))
     long: Int64 = candidates[trace.dur_ns[candidates] >= least]
     return long

@@ -93,6 +93,8 @@ class Host:
         """Overhead that held a thread up: work of it that starts meanwhile shows that it did not."""
         trace = self._trace
         found = self._overhead[rows.named(self._tree, wanted, self._overhead)]
+        if not found.size:
+            return Spans.empty()
         starts = np.sort(trace.start_ns[work])
         before = np.searchsorted(starts, trace.start_ns[found], "right")
         held = found[before == np.searchsorted(starts, self._end[found], "left")]
@@ -104,7 +106,7 @@ class Host:
             return spans
         own = mine[self._own[mine]]
         left = spans.outside(Spans.of(self._trace.start_ns[own], self._end[own], own))
-        for other in threads[threads != thread].tolist():
+        for other in threads[threads != thread].tolist() if len(left) else ():
             left = left.outside(self._busy_spans(other)).at_least(STALL_NS)
         return left
 
@@ -124,6 +126,6 @@ def _waiting_from(tree: Tree, gaps: Gaps) -> Int64:
     start = tree.trace.start_ns.copy()
     ended = gaps.next_row != NONE
     launch = tree.launch[gaps.next_row[ended]]
-    known = launch != NONE
+    known = (launch != NONE) & (gaps.start_ns[ended] <= start[launch])
     start[launch[known]] = np.maximum(start[launch[known]], gaps.end_ns[ended][known])
     return start

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +12,9 @@ from tracehunch.facts.intervals import Cover
 from tracehunch.facts.model import ScopeFacts
 from tracehunch.trace.model import Int8, Int64
 from tracehunch.tree import NONE
+from tracehunch.tree.keys import distinct, groups_of, packed
 from tracehunch.tree.ownership import Spans as Calls
+from tracehunch.tree.timeline import expand
 
 
 class IdleCause(IntEnum):
@@ -49,14 +52,19 @@ class Idle:
     def __len__(self) -> int:
         return self.start_ns.size
 
-    @property
+    @cached_property
     def length_us(self) -> NDArray[np.float64]:
         """Length of each piece in microseconds."""
         return (self.end_ns - self.start_ns) / 1e3
 
+    @cached_property
+    def n_devices(self) -> int:
+        """How many GPUs were idle at times."""
+        return distinct(self.device).size
+
     def of(self, *causes: IdleCause) -> Int64:
         """Positions of the pieces of some causes; of all if none is given."""
-        return np.flatnonzero(np.isin(self.cause, causes or tuple(IdleCause)))
+        return np.flatnonzero(self._is_due_to(*causes)[self.cause])
 
     def total_us(self, *causes: IdleCause) -> float:
         """Idle time of some causes (all if none), summed over devices."""
@@ -85,7 +93,7 @@ class Idle:
         """How much of each of some pieces lies inside calls of a scope, with the rules of ``by_call_us``."""
         mine = _calls(scope)
         inside = np.zeros(pieces.size)
-        for thread in np.unique(self.calls.thread[mine]).tolist():
+        for thread in distinct(self.calls.thread[mine]).tolist():
             calls = np.flatnonzero(self.calls.thread[mine] == thread) + mine.start
             belongs = self._belongs(pieces, int(calls[0]))
             cover = Cover(self.calls.start_ns[calls], self.calls.end_ns[calls])
@@ -95,13 +103,37 @@ class Idle:
 
     def inside(self, scope: ScopeFacts, *causes: IdleCause) -> Int64:
         """Positions of the pieces of some causes (all if none) that lie inside its calls, if only in part."""
-        pieces = self.of(*causes)
+        pieces = self.near(scope)
+        pieces = pieces[self._is_due_to(*causes)[self.cause[pieces]]]
         return pieces[self.within_us(scope, pieces) > 0]
+
+    def near(self, scope: ScopeFacts) -> Int64:
+        """Positions of the pieces that overlap calls of a scope, whoever launched what ended them."""
+        mine, found = _calls(scope), [self.device[:0]]
+        start, end = self.calls.start_ns[mine], self.calls.end_ns[mine]
+        for device in self._devices:
+            first = np.searchsorted(self.end_ns[device], start, "right")
+            last = np.maximum(np.searchsorted(self.start_ns[device], end, "left"), first)
+            found.append(expand(first, last)[1] + device.start)
+        return distinct(np.concatenate(found))
 
     def before(self, gpu_rows: Int64, *causes: IdleCause) -> Int64:
         """Positions of the pieces of some causes (all if none) in gaps that these GPU activities ended."""
         pieces = self.of(*causes)
         return pieces[np.isin(self.next_row[pieces], gpu_rows)]
+
+    @staticmethod
+    def _is_due_to(*causes: IdleCause) -> NDArray[np.bool_]:
+        """Table of the causes that are wanted, all if none is given."""
+        wanted = np.zeros(len(IdleCause), dtype=bool)
+        wanted[list(causes or IdleCause)] = True
+        return wanted
+
+    @cached_property
+    def _devices(self) -> list[slice]:
+        """Where the pieces of each device are."""
+        bounds = np.flatnonzero(np.diff(self.device, prepend=-1, append=-1)).tolist()
+        return [slice(first, last) for first, last in pairwise(bounds)]
 
     def _belongs(self, pieces: Int64, call: int) -> NDArray[np.bool_]:
         """Which pieces may be a call's: those of its own thread, and of autograd's in its process."""
@@ -117,19 +149,17 @@ class Idle:
     def _by_call(self) -> NDArray[np.float64]:
         """(calls, causes) nanoseconds, the mean over devices."""
         found = np.zeros((len(self.calls), len(IdleCause)))
-        devices = np.unique(self.device)
-        for thread in np.unique(self.calls.thread).tolist():
-            calls = np.flatnonzero(self.calls.thread == thread)
+        alike = groups_of(packed(self.device, self.cause))
+        for calls in groups_of(self.calls.thread):
             belongs = self._belongs(np.arange(len(self)), int(calls[0]))
-            for device in devices.tolist():
-                for cause in IdleCause:
-                    chosen = belongs & (self.device == device) & (self.cause == cause)
-                    if not chosen.any():
-                        continue
-                    cover = Cover(self.start_ns[chosen], self.end_ns[chosen])
-                    inside = cover.until(self.calls.end_ns[calls]) - cover.until(self.calls.start_ns[calls])
-                    found[calls, cause] += inside
-        return found / max(devices.size, 1)
+            for group in alike:
+                chosen = group[belongs[group]]
+                if not chosen.size:
+                    continue
+                cover = Cover(self.start_ns[chosen], self.end_ns[chosen])
+                inside = cover.until(self.calls.end_ns[calls]) - cover.until(self.calls.start_ns[calls])
+                found[calls, self.cause[group[0]]] += inside
+        return found / max(self.n_devices, 1)
 
 
 def _calls(scope: ScopeFacts) -> slice:

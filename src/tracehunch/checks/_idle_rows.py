@@ -1,14 +1,14 @@
 """Rows of the host that are no ordinary launch: waits, blocking copies, allocations, loading, compiling."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tracehunch.facts.counts import waits_of
-from tracehunch.trace.model import LAUNCH_CATS, Cat, Int64
+from tracehunch.trace.model import LAUNCH_CATS, Cat, Int8, Int64
 from tracehunch.tree import NONE, Api, Tree
 from tracehunch.tree.names import names_that
 
@@ -83,18 +83,26 @@ def were_ops_recorded(tree: Tree) -> bool:
 
 def calls(tree: Tree) -> Bool:
     """Mask of the runtime and driver calls."""
-    return np.isin(tree.trace.cat, LAUNCH_CATS)
+    return _is_one_of(tree.trace.cat, LAUNCH_CATS)
 
 
 def annotations(tree: Tree) -> Bool:
     """Mask of the rows that can be annotations: compiled regions are ops."""
-    return np.isin(tree.trace.cat, (Cat.USER_ANNOTATION, Cat.CPU_OP))
+    return _is_one_of(tree.trace.cat, (Cat.USER_ANNOTATION, Cat.CPU_OP))
+
+
+def _is_one_of(codes: Int8, wanted: Iterable[int]) -> Bool:
+    """Do what ``np.isin`` does, which is slow for so few values."""
+    found = np.zeros(codes.size, dtype=bool)
+    for one in wanted:
+        found |= codes == one
+    return found
 
 
 def allocating(tree: Tree) -> Bool:
     """Mask of the calls that allocate or free memory of the device, or pinned memory of the host."""
     host_memory = calls(tree) & named(tree, lambda name: _HOST_MEMORY.match(name) is not None)
-    return np.isin(tree.api, (Api.ALLOC, Api.FREE)) | host_memory
+    return _is_one_of(tree.api, (Api.ALLOC, Api.FREE)) | host_memory
 
 
 def copying(tree: Tree) -> Bool:
@@ -107,8 +115,9 @@ def copying(tree: Tree) -> Bool:
     waits = waits_of(tree)
     pageable = named(tree, lambda name: _PAGEABLE.match(name) is not None, rows)
     to_device = named(tree, lambda name: name.startswith("Memcpy HtoD"), rows)
-    found = np.zeros(len(trace), dtype=bool)
-    found[launch[pageable | np.isin(launch, waits)]] = True
+    found, is_wait = np.zeros((2, len(trace)), dtype=bool)
+    is_wait[waits] = True
+    found[launch[pageable | is_wait[launch]]] = True
     ops = tree.op[launch[pageable & to_device]]
     found[waits[np.isin(tree.op[waits], ops[ops != NONE])]] = True
     return found

@@ -5,10 +5,13 @@ from typing import Final
 import numpy as np
 
 from tracehunch.checks._idle_pieces import Idle, IdleCause
+from tracehunch.checks._once import once
+from tracehunch.facts.intervals import Cover
 from tracehunch.facts.model import Facts, ScopeFacts
 from tracehunch.trace.model import Int64
 from tracehunch.tree import NONE
 
+_HALF: Final = 0.5
 _MOST: Final = 0.7
 """An annotation that holds so much of a cause's time stands for all of the step around it."""
 
@@ -40,15 +43,22 @@ def outermost(facts: Facts) -> list[ScopeFacts]:
 
 def directly_inside(facts: Facts, outer: ScopeFacts) -> list[ScopeFacts]:
     """Return the annotations inside a scope that are in no other one in between."""
-    inside = _annotations_around(facts)
     if outer.scope.kind != "annotation":
         return [scope for scope in outermost(facts) if scope is not outer]
-    name = outer.scope.name
-    return [
-        scope
-        for scope in facts.scopes
-        if name in inside.get(scope.scope.name, ()) and inside[scope.scope.name] <= inside[name] | {name}
-    ]
+    return [facts.scopes[number] for number in _inside_directly(facts).get(outer.scope.name, ())]
+
+
+@once
+def _inside_directly(facts: Facts) -> dict[str, list[int]]:
+    """For each annotation of the user the scopes that are in it and in no other one in between."""
+    around = _annotations_around(facts)
+    found: dict[str, list[int]] = {}
+    for number, scope in enumerate(facts.scopes):
+        mine = around.get(scope.scope.name, frozenset())
+        for name in mine:
+            if mine <= around[name] | {name}:
+                found.setdefault(name, []).append(number)
+    return found
 
 
 def most_specific(facts: Facts, idle: Idle, pieces: Int64) -> Int64:
@@ -58,14 +68,31 @@ def most_specific(facts: Facts, idle: Idle, pieces: Int64) -> Int64:
     """
     found = np.full(pieces.size, NONE, dtype=np.int64)
     order = {"whole": 0, "step": 1, "annotation": 2}
-    scopes = [n for n, scope in enumerate(facts.scopes) if scope.scope.kind in order]
+    scopes = [n for n in _holding(facts, idle, pieces) if facts.scopes[n].scope.kind in order]
     scopes.sort(key=lambda n: (order[facts.scopes[n].scope.kind], -_mean_ns(facts.scopes[n], idle)))
+    position = np.full(len(idle), NONE, dtype=np.int64)
+    position[pieces] = np.arange(pieces.size)
     for number in scopes:
-        inside = idle.within_us(facts.scopes[number], pieces)
-        found[inside >= 0.5 * idle.length_us[pieces]] = number
+        near = idle.near(facts.scopes[number])
+        near = near[position[near] != NONE]
+        inside = idle.within_us(facts.scopes[number], near)
+        found[position[near[inside >= _HALF * idle.length_us[near]]]] = number
     return found
 
 
+def _holding(facts: Facts, idle: Idle, pieces: Int64) -> list[int]:
+    """Find the scopes whose calls overlap pieces for long enough to hold half of one; few out of many."""
+    if not pieces.size:
+        return []
+    calls, cover = idle.calls, Cover(idle.start_ns[pieces], idle.end_ns[pieces])
+    until = np.r_[0, np.cumsum(cover.until(calls.end_ns) - cover.until(calls.start_ns))]
+    first = np.array([scope.scope.first_call for scope in facts.scopes], dtype=np.int64)
+    held = until[first + [len(scope.scope.calls) for scope in facts.scopes]] - until[first]
+    least = _HALF * (idle.end_ns - idle.start_ns)[pieces].min()
+    return np.flatnonzero(held >= least).tolist()
+
+
+@once
 def _annotations_around(facts: Facts) -> dict[str, frozenset[str]]:
     """For each annotation of the user the names of those that its calls are in."""
     tree = facts.tree

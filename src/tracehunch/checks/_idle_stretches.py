@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tracehunch.checks._idle_rows import named
 from tracehunch.checks._spans import Spans
@@ -54,7 +55,7 @@ def stretches(tree: Tree, rows: Int64, window: tuple[int, int]) -> Stretches:
 def _starting_at(time: Int64, rows: Int64, start: Int64) -> Int64:
     """Return the row that starts at each of a few moments; NONE if none does."""
     found = np.full(time.size, NONE, dtype=np.int64)
-    starting = np.flatnonzero(np.isin(start, time))[::-1]  # the outermost comes first in the file
+    starting = np.flatnonzero(_is_in(start, time))[::-1]  # the outermost comes first in the file
     found[np.searchsorted(time, start[starting])] = rows[starting]
     return found
 
@@ -73,16 +74,26 @@ def _inside_after(time: Int64, rows: Int64, start: Int64, stop: Int64, around: I
     It is the innermost of those that start then; else what is around the outermost that ends then.
     """
     found = np.full(time.size, NONE, dtype=np.int64)
-    ending = np.flatnonzero(np.isin(stop, time))
+    ending = np.flatnonzero(_is_in(stop, time))
     ending = ending[np.argsort(-start[ending], kind="stable")]
     found[np.searchsorted(time, stop[ending])] = around[ending]
-    starting = np.flatnonzero(np.isin(start, time))
+    starting = np.flatnonzero(_is_in(start, time))
     starting = starting[np.argsort(start[starting] - stop[starting], kind="stable")]
     found[np.searchsorted(time, start[starting])] = rows[starting]
     return found
 
 
+def _is_in(values: Int64, time: Int64) -> NDArray[np.bool_]:
+    """Tell which values are among a few moments, which ascend."""
+    if not time.size:
+        return np.zeros(values.size, dtype=bool)
+    found: NDArray[np.bool_] = time[np.minimum(np.searchsorted(time, values), time.size - 1)] == values
+    return found
+
+
 def _work_at(tree: Tree, rows: Int64) -> Int64:
     """Return the op or call that each row is, or is in."""
-    found: Int64 = np.where(np.isin(tree.trace.cat[rows], LAUNCH_CATS), rows, tree.op[rows]).astype(np.int64)
+    cat = tree.trace.cat[rows]
+    is_call = (cat == LAUNCH_CATS[0]) | (cat == LAUNCH_CATS[1])
+    found: Int64 = np.where(is_call, rows, tree.op[rows]).astype(np.int64)
     return found

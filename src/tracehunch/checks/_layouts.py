@@ -15,7 +15,7 @@ from tracehunch.trace.model import Int64
 from tracehunch.tree import NONE
 from tracehunch.tree.names import ENGINE_PREFIX, names_that
 
-_CONTIGUOUS: Final = "aten::contiguous"
+CONTIGUOUS: Final = "aten::contiguous"
 _KEEPING_TYPE: Final = frozenset({"aten::clone", "aten::to", "aten::_to_copy"})
 """Ops that copy for the layout's sake only if the copy has other strides and the same type."""
 _LIBRARIES: Final = frozenset({"cudnn", "miopen"})
@@ -31,7 +31,7 @@ def copies_inside_convolutions(facts: Facts) -> Int64:
     """Find the copies that bring an operand of a convolution into the layout of the others."""
     rows = copies(facts)
     inside = rows[_called(facts, rows, CONVOLVING)]
-    found: Int64 = inside[enclosing(facts.tree, inside, _CONTIGUOUS.__eq__) != NONE]
+    found: Int64 = inside[enclosing(facts.tree, inside, CONTIGUOUS.__eq__) != NONE]
     return found
 
 
@@ -39,7 +39,7 @@ def layout_copies(facts: Facts) -> Int64:
     """Find the copies that a program asked for by name to have a tensor in another layout."""
     rows = copies(facts)
     rows = rows[enclosing(facts.tree, rows, lambda name: name.startswith(ENGINE_PREFIX)) == NONE]
-    contiguous, keeping_type = _called(facts, rows, {_CONTIGUOUS}), _called(facts, rows, _KEEPING_TYPE)
+    contiguous, keeping_type = _called(facts, rows, {CONTIGUOUS}), _called(facts, rows, _KEEPING_TYPE)
     found: Int64 = rows[contiguous | (keeping_type & _moved(facts, rows))]
     return found
 

@@ -64,7 +64,9 @@ def _called_in_order(tree: Tree) -> tuple[Int64, Int64]:
     """Ops that the program called outside autograd's engine, by thread and time, and the block each is in."""
     trace = tree.trace
     known = tree.ops[(trace.start_ns[tree.ops] != UNKNOWN_NS) & ~tree.engine[tree.ops]]
-    ops = np.unique(called_ops(tree, known))
+    is_called = np.zeros(len(trace), dtype=bool)
+    is_called[called_ops(tree, known)] = True
+    ops = np.flatnonzero(is_called)
     ops = ops[np.lexsort((trace.start_ns[ops], trace.thread[ops]))]
     around = annotation_around(tree, ops)
     return ops, around * (int(trace.thread.max(initial=0)) + 1) + trace.thread[ops]

@@ -5,6 +5,7 @@ from typing import Any, Final
 import numpy as np
 
 from tracehunch.checks._activities import uses
+from tracehunch.checks._once import once
 from tracehunch.facts.model import Facts, KernelUse
 from tracehunch.kernels.identity import Identity
 from tracehunch.trace.model import Int64
@@ -30,8 +31,12 @@ def matrix_products(facts: Facts, rows: Any) -> Int64:
 
 def identity_of(facts: Facts, row: int) -> Identity | None:
     """Look up what the name of a kernel row says."""
-    name = facts.tree.trace.name_of(row)
-    return next((use.identity for use in uses(facts) if use.name == name), None)
+    return _identities(facts).get(facts.tree.trace.name_of(row))
+
+
+@once
+def _identities(facts: Facts) -> dict[str, Identity]:
+    return {use.name: use.identity for use in reversed(uses(facts))}
 
 
 def unit_of(facts: Facts, row: int) -> str:

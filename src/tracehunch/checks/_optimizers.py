@@ -34,8 +34,8 @@ class Steps:
     op: Int64  # op that was called for each
     one_tensor: NDArray[np.bool_]  # an op on one tensor, no foreach or fused one
 
-    def only(self, chosen: NDArray[np.bool_]) -> Self:
-        """Return those of some rows."""
+    def only(self, chosen: NDArray[np.bool_] | Int64) -> Self:
+        """Return those of some rows, by a mask or by position."""
         return replace(
             self,
             rows=self.rows[chosen],
@@ -49,23 +49,27 @@ def optimizer_steps(facts: Facts) -> Sequence[Steps]:
     """Find what ran in ``Optimizer.step#...`` annotations, by class of optimizer."""
     tree = facts.tree
     trace = tree.trace
-    steps = {name: match["class"] for name in trace.names if (match := _STEP.match(name))}
+    steps = {code: match["class"] for code, name in enumerate(trace.names) if (match := _STEP.match(name))}
     if not steps:
         return ()
+    is_step = np.zeros(len(trace.names), dtype=bool)
+    is_step[list(steps)] = True
     rows, host = _launched(facts)
-    step = _step_around(tree, host, names_that(trace, steps.__contains__))
+    step = _step_around(tree, host, is_step)
     rows, step = rows[step != NONE], step[step != NONE]
     op = called_op(tree, rows)
     products = names_that(trace, MULTIPLYING.__contains__)[trace.name[op]] & (op != NONE)
-    multiplying = {steps[trace.name_of(row)] for row in np.unique(step[products]).tolist()}
+    multiplying = {steps[code] for code in np.unique(trace.name[step[products]]).tolist()}
     aten = names_that(trace, lambda name: name.startswith("aten::"))
     inside = (op != NONE) & aten[trace.name[op]] & ~products
     rows, step, op = rows[inside], step[inside], op[inside]
     at_once = names_that(trace, lambda name: name.startswith(_MANY_AT_ONCE))
-    classes = np.array([steps[trace.name_of(row)] for row in step.tolist()], dtype=str)
     found: list[Steps] = []
-    for name in np.unique(classes).tolist():
-        mine = classes == name
+    for name in sorted(set(steps.values())):
+        codes = [code for code, of in steps.items() if of == name]
+        mine = np.isin(trace.name[step], codes)
+        if not mine.any():
+            continue
         one_tensor = ~at_once[trace.name[op[mine]]]
         found.append(Steps(name, name in multiplying, rows[mine], step[mine], op[mine], one_tensor))
     return found

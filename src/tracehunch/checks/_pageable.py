@@ -7,10 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tracehunch.checks._activities import gpu_positions, uses
+from tracehunch.checks._once import once
 from tracehunch.facts.counts import waits_of
 from tracehunch.facts.model import Facts, KernelUse
 from tracehunch.trace.model import ABSENT, Int64
-from tracehunch.tree import NONE, Link, Tree
+from tracehunch.tree import NONE, Link
+from tracehunch.tree.keys import Lookup, distinct
 
 LARGE_BYTES: Final = 64 << 10
 """Up to so much the driver copies aside and returns at once: the kind of memory hardly matters."""
@@ -27,8 +29,8 @@ class HostCopies:
     pageable: NDArray[np.bool_]
     pinned: NDArray[np.bool_]  # neither where the name does not tell, as on AMD
 
-    def of(self, wanted: NDArray[np.bool_]) -> "HostCopies":
-        """Return some of them."""
+    def of(self, wanted: NDArray[np.bool_] | Int64) -> "HostCopies":
+        """Return some of them, by a mask or by position."""
         return HostCopies(
             self.rows[wanted],
             self.n_bytes[wanted],
@@ -44,6 +46,7 @@ class HostCopies:
         return large
 
 
+@once
 def host_copies(facts: Facts) -> HostCopies:
     """Find the copies between host and device whose launch is recorded."""
     chosen = [use for use in uses(facts) if _field(use, "direction") in _MEMORY]
@@ -58,11 +61,19 @@ def host_copies(facts: Facts) -> HostCopies:
     return HostCopies(rows, n_bytes, to_device, memory == "pageable", memory == "pinned")
 
 
-def held_up_by(tree: Tree, rows: Int64) -> Int64:
+def held_up_by(facts: Facts, rows: Int64) -> Int64:
     """Host rows in which the host saw copies through: their launches, and waits in the same op."""
+    tree = facts.tree
     launches = tree.launch[rows].astype(np.int64)
-    waits, ops = waits_of(tree), tree.op[launches]
-    return np.union1d(launches, waits[np.isin(tree.op[waits], ops[ops != NONE])])
+    (waits, of_op), ops = _waits(facts), tree.op[launches]
+    return distinct(np.concatenate([launches, waits[of_op.having(ops[ops != NONE])]]))
+
+
+@once
+def _waits(facts: Facts) -> tuple[Int64, Lookup]:
+    """Return the waits, and which of them are in which op."""
+    rows = waits_of(facts.tree)
+    return rows, Lookup.of(facts.tree.op[rows])
 
 
 def _field(use: KernelUse, name: str) -> str:

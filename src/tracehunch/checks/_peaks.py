@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from tracehunch.checks._once import once
 from tracehunch.facts.model import Facts
 from tracehunch.facts.peaks import gpu_of as gpu_of_trace
 from tracehunch.hardware import Gpu
@@ -25,6 +26,7 @@ def peaks_of(facts: Facts) -> Peaks | None:
     return Peaks(half, gpu.fp32_flops, gpu.bandwidth)
 
 
+@once
 def gpu_of(facts: Facts) -> Gpu | None:
     """Return the GPU of the trace; None where it has none, one that is not known, or several kinds."""
     return gpu_of_trace(facts.tree.trace)

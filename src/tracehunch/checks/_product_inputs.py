@@ -11,6 +11,7 @@ from tracehunch.checks._sdpa_math import MATH_OP, math_calls, upcasts
 from tracehunch.facts.model import Facts, KernelUse
 from tracehunch.trace.model import Int64
 from tracehunch.tree import NONE
+from tracehunch.tree.keys import packed
 from tracehunch.tree.names import ENGINE_PREFIX
 
 _GENERAL_PURPOSE: Final = frozenset({"cuda-core", "vector"})
@@ -45,12 +46,10 @@ def inputs_of(facts: Facts, rows: Int64, math: Int64) -> Int64:
     fallback = _by_casts(
         facts, {int(op): _fallback_inputs(facts, int(op)) for op in np.unique(math[math != NONE])}
     )
-    return np.array(
-        [
-            fallback[int(op)] if op != NONE else _op_inputs(facts, int(row))
-            for row, op in zip(rows, math, strict=True)
-        ]
-    )
+    found = _op_inputs(facts, rows)
+    inside = np.flatnonzero(math != NONE)
+    found[inside] = [fallback[op] for op in math[inside].tolist()]
+    return found
 
 
 def _fallback_inputs(facts: Facts, op: int) -> int:
@@ -69,9 +68,22 @@ def _by_casts(facts: Facts, fallback: dict[int, int]) -> dict[int, int]:
     }
 
 
-def _op_inputs(facts: Facts, row: int) -> int:
-    trace = facts.tree.trace
-    types = trace.args_of(int(facts.tree.op[row])).get("Input type") if facts.tree.op[row] != NONE else None
+def _op_inputs(facts: Facts, rows: Int64) -> Int64:
+    """Tell the kinds by what ops were given, else by kernels' names; once for those that are alike."""
+    trace, op = facts.tree.trace, facts.tree.op[rows].astype(np.int64)
+    which, inputs = trace.inputs_of(op[op != NONE])
+    given = np.full(op.size, NONE, dtype=np.int64)
+    given[op != NONE] = which
+    _, first, alike = np.unique(packed(given, trace.name[rows]), return_index=True, return_inverse=True)
+    kinds = [
+        _kind(facts, row, None if number == NONE else inputs[number].types)
+        for row, number in zip(rows[first].tolist(), given[first].tolist(), strict=True)
+    ]
+    found: Int64 = np.array(kinds, dtype=np.int64)[alike.reshape(-1)]
+    return found
+
+
+def _kind(facts: Facts, row: int, types: object) -> int:
     tensors = (
         [str(entry) for entry in types[:3] if entry and not str(entry).startswith("Scalar")]
         if isinstance(types, list)

@@ -1,5 +1,6 @@
 """Matrix products among ops: their sizes, as far as shapes were recorded."""
 
+import math
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -64,8 +65,8 @@ def product_of(trace: Trace, row: int) -> Product | None:
     first = _FIRST_OPERAND.get(trace.name_of(row))
     if first is None:
         return None
-    args = trace.args_of(row)
-    dims, types = args.get("Input Dims"), args.get("Input type")
+    given = trace.input_of(row)
+    dims, types = given.dims, given.types
     if not isinstance(dims, list) or len(dims) < first + 2:
         return None
     left, right = sizes(dims[first]), sizes(dims[first + 1])
@@ -86,7 +87,7 @@ def sizes(entry: Any) -> tuple[int, ...]:
 def elements(entry: Any) -> int:
     """Return the number of elements of a tensor; 0 for all that is no tensor."""
     shape = sizes(entry)
-    return int(np.prod(shape, dtype=object)) if shape else 0
+    return math.prod(shape) if shape else 0
 
 
 def _around_itself(tree: Tree, rows: Int64) -> Any:

@@ -11,12 +11,21 @@ from tracehunch.checks._budget import budgets_us
 from tracehunch.checks._idle import Idle, idle_of
 from tracehunch.facts.model import Facts
 from tracehunch.trace.model import GPU_CATS, UNKNOWN_NS, Int64
+from tracehunch.tree.keys import distinct
 from tracehunch.units import time_us
-from tracehunch.verdict import SEVERITIES, Finding
+from tracehunch.verdict import SEVERITIES, Finding, Severity
 
 _NOBODY: Final = -1
-_GENERAL: Final = frozenset({"overhead-bound", "gpu-gap"})
-"""What is said of a program as a whole yields to what names a part of it, and what to do about that part."""
+_SPECIFIC, _WHOLE_ATTENTION, _WHOLE_PROGRAM = range(3)
+_GENERAL: Final = {
+    "unfused-attention": _WHOLE_ATTENTION,
+    "overhead-bound": _WHOLE_PROGRAM,
+    "gpu-gap": _WHOLE_PROGRAM,
+}
+"""What is said of a whole yields to what names a part of it that can be mended alone (a copy in attention by
+hand, a wait in a program that waits for launches)."""
+_NEARLY_ALL: Final = 0.9
+"""Part of what is said of a whole program that others say better: the rest is no second warning."""
 
 
 def ranked(findings: Iterable[Finding], facts: Facts) -> tuple[Finding, ...]:
@@ -25,7 +34,7 @@ def ranked(findings: Iterable[Finding], facts: Facts) -> tuple[Finding, ...]:
     What rests on GPU activities or pieces of idle time that a larger finding claims yields to it, and those
     of one scope together claim no more than its time.
     """
-    order = sorted(findings, key=lambda finding: (finding.id in _GENERAL, _rank(finding)))
+    order = sorted(findings, key=lambda finding: (_GENERAL.get(finding.id, _SPECIFIC), _rank(finding)))
     claims = _Claims(facts)
     settled = [claims.settle(finding) for finding in order]
     rounded = (replace(finding, time_at_stake_us=round(finding.time_at_stake_us, 3)) for finding in settled)
@@ -73,17 +82,20 @@ class _Claims:
         whole = float(held.lengths.sum())
         part = 1.0 if taken.all() or not whole else float(held.lengths[taken].sum()) / whole
         left = finding.time_at_stake_us * (1 - part)
-        first = dict.fromkeys(owner[taken].tolist())
-        holders = ", ".join(dict.fromkeys(self._holders[number].id for number in first))
+        others = [self._holders[number] for number in dict.fromkeys(owner[taken].tolist())]
+        holders = ", ".join(dict.fromkeys(other.id for other in others))
         gone = time_us(finding.time_at_stake_us - left)
         said = f"Of its time at stake {gone} is counted under {holders}, whose fix removes it too."
-        return replace(finding, time_at_stake_us=left, cause=f"{finding.cause} {said}")
+        told = part >= _NEARLY_ALL and any(other.severity != "note" for other in others)
+        as_note = told and _GENERAL.get(finding.id) == _WHOLE_PROGRAM
+        severity: Severity = "note" if as_note else finding.severity
+        return replace(finding, time_at_stake_us=left, severity=severity, cause=f"{finding.cause} {said}")
 
     def _holdings(self, finding: Finding) -> _Holdings:
         """GPU activities among a finding's evidence, and its idle time; all evidence if it has neither."""
         trace, idle = self._trace, self._idle
         events = np.asarray(finding.evidence, dtype=np.int64)
-        rows = np.unique(self._by_event[np.searchsorted(trace.event, events, sorter=self._by_event)])
+        rows = distinct(self._by_event[np.searchsorted(trace.event, events, sorter=self._by_event)])
         pieces = np.asarray(finding.idle, dtype=np.int64)
         on_gpu = rows[np.isin(trace.cat[rows], GPU_CATS)]
         rows = on_gpu if on_gpu.size or pieces.size else rows

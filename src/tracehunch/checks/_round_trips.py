@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import cached_property
 from typing import Final
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,22 +15,26 @@ from tracehunch.checks._casts import (
     FLOATS,
     LISTED,
     Cast,
+    Operands,
     Work,
     casts_of,
-    operands,
     runs,
     targets_by_name,
     work_of,
 )
+from tracehunch.checks._once import once
 from tracehunch.facts.model import Facts
 from tracehunch.trace.model import Int64
-from tracehunch.tree import NONE, Link, Ownership, Tree
+from tracehunch.tree import NONE, Link, Tree
 from tracehunch.tree.names import ENGINE_PREFIX, names_that
 
 _REACH: Final = 16
 """Activities from a cast to the one back: what lies further apart was hardly meant as one step."""
 _MANY_TIMES: Final = 4
 """Kernels of one tensor differ by no more than this in threads, since each thread does 4 to 16 elements."""
+_ONE_BLOCK: Final = 128
+_TELLING: Final = 8192
+"""Threads from which on two tensors of the same number of them hardly differ in size."""
 _CASTING: Final = frozenset({"aten::to", "aten::_to_copy", "aten::type_as"})
 _SAME_RESULT: Final = """
     relu gelu silu mish elu celu selu leaky_relu hardtanh hardswish hardsigmoid sigmoid tanh softplus neg abs
@@ -69,29 +73,19 @@ class RoundTrip:
     )
 
 
-_MADE: Final[WeakKeyDictionary[Ownership, tuple[RoundTrip, ...]]] = WeakKeyDictionary()
-"""By the ownership of the tree, which lives as long as the facts do."""
-
-
+@once
 def round_trips(facts: Facts) -> tuple[RoundTrip, ...]:
     """Find the round trips of a program, each with what autograd does in its wake; once for each trace."""
-    known = _MADE.get(facts.tree.ownership)
-    if known is None:
-        known = _MADE[facts.tree.ownership] = tuple(_round_trips(facts))
-    return known
-
-
-def _round_trips(facts: Facts) -> list[RoundTrip]:
     work = work_of(facts)
     casts = casts_of(facts, work)
     if not casts:
-        return []
+        return ()
     rows = np.array([cast.row for cast in casts], dtype=np.int64)
     node = enclosing(facts.tree, rows, lambda name: name.startswith(ENGINE_PREFIX))
     asked_for = _asked_for(facts, rows) & (node == NONE)
     chosen = [cast for cast, wanted in zip(casts, asked_for, strict=True) if wanted]
     found = _Walk(facts.tree, work, {cast.at: cast for cast in chosen}).round_trips()
-    return _with_backward(facts, found, rows[node != NONE], node[node != NONE]) if found else []
+    return tuple(_with_backward(facts, found, rows[node != NONE], node[node != NONE]) if found else ())
 
 
 def rows_of_casts(trips: Iterable[RoundTrip]) -> Int64:
@@ -129,9 +123,14 @@ class _Walk:
     """The work of a program, walked from a cast to the one that undoes it."""
 
     def __init__(self, tree: Tree, work: Work, casts: dict[int, Cast]) -> None:
-        self.trace, self.work, self.casts = tree.trace, work, casts
+        self.tree, self.trace, self.work, self.casts = tree, tree.trace, work, casts
         self.run = runs(tree, work)
         self.taken: set[int] = set()
+
+    @cached_property
+    def given(self) -> Operands:
+        """What the op of each entry was given."""
+        return Operands(self.trace, self.work.op)
 
     def round_trips(self) -> list[RoundTrip]:
         """Find each cast that a later one undoes; no cast is in two round trips."""
@@ -146,16 +145,42 @@ class _Walk:
     def _back_from(self, out: Cast) -> RoundTrip | None:
         """Find the round trip that begins with a cast."""
         used_by: list[int] = []
-        if out.at in self.taken:
+        if out.at in self.taken or _is_number(out):
             return None
         for at in self._following(out.at):
             back = self.casts.get(at)
-            if back is not None and at not in self.taken and _undoes(back, out):
+            if back is not None and at not in self.taken and self._undoes(back, out):
                 return self._trip(out, back, tuple(used_by))
             op = int(self.work.op[at])
             if op not in used_by and self._may_use(at, out):
                 used_by.append(op)
         return None
+
+    def _undoes(self, back: Cast, out: Cast) -> bool:
+        """Tell whether a cast turns what another made into the type and size that it had."""
+        if out.elements and back.elements:
+            return (back.source, back.target, back.elements) == (out.target, out.source, out.elements)
+        few, many = sorted((out.threads, back.threads))
+        if not few or many > _MANY_TIMES * few:
+            return False
+        # a cast to 16 bits and one of another tensor to 32 follow each other in many programs
+        wider = BITS[out.target] > BITS[back.target]
+        return wider or (few >= _TELLING and many % few == 0 and self._is_next(back, out))
+
+    def _is_next(self, back: Cast, out: Cast) -> bool:
+        """Tell whether the program called nothing between two casts, as in ``x.bfloat16().float()``."""
+        if back.at != out.at + 1 or BITS[out.target] == BITS[back.target]:
+            return False
+        first, second = called_op(self.tree, np.array([out.row, back.row])).tolist()
+        end, begin = self.trace.end_ns()[first], self.trace.start_ns[second]
+        starts = self._starts[int(self.trace.thread[first])]
+        return bool(np.searchsorted(starts, end) == np.searchsorted(starts, begin))
+
+    @cached_property
+    def _starts(self) -> dict[int, Int64]:
+        """When the ops of each thread start, ascending."""
+        ops, start, thread = self.tree.ops, self.trace.start_ns, self.trace.thread
+        return {one: np.sort(start[ops[thread[ops] == one]]) for one in np.unique(thread[ops]).tolist()}
 
     def _following(self, at: int) -> range:
         """Activities after one, of its thread and step."""
@@ -171,8 +196,7 @@ class _Walk:
             return True
         if cast is not None:
             return at not in self.taken and (cast.source, cast.elements) == (made_by.target, made_by.elements)
-        given = operands(self.trace, int(self.work.op[at]))
-        same_size = [one.dtype for one in given if one.elements == made_by.elements]
+        same_size = [one.dtype for one in self.given.of(at) if one.elements == made_by.elements]
         return any(dtype == LISTED or FLOATS.get(dtype) == made_by.target for dtype in same_size)
 
     def _trip(self, out: Cast, back: Cast, used_by: tuple[int, ...]) -> RoundTrip | None:
@@ -190,17 +214,18 @@ class _Walk:
         inside = {self.trace.name_of(op) for op in self.work.op[out.at + 1 : back.at].tolist()}
         if wider and inside & _MEANS and inside & _ROOTS:
             return Kind.NORM
-        alone = len(used_by) == 1 and self._is_alone(used_by[0], out)
+        alone = len(used_by) == 1 and self._is_alone(used_by[0], out, back)
         return Kind.ONE_OP if wider and alone else None
 
-    def _is_alone(self, op: int, out: Cast) -> bool:
+    def _is_alone(self, op: int, out: Cast, back: Cast) -> bool:
         """Tell whether an op computes the same in either type, from one tensor and numbers."""
         name = self.trace.name_of(op)
         if not out.elements:
             row = int(self.work.row[out.at + 1])
             with_number = any(word in self.trace.name_of(row) for word in _WITH_NUMBER)
             return name in _ALONE and (name.removesuffix("_") not in _OF_TWO or with_number)
-        return name in _ALONE and sum(one.elements != 1 for one in operands(self.trace, op)) == 1
+        at = out.at + 1 + self.work.op[out.at + 1 : back.at].tolist().index(op)
+        return name in _ALONE and sum(one.elements != 1 for one in self.given.of(at)) == 1
 
     def _is_sure(self, trip: RoundTrip) -> bool:
         """Tell whether nothing after the second cast reads a tensor like that of the first.
@@ -217,14 +242,9 @@ class _Walk:
         return bool(out.elements)
 
 
-def _undoes(back: Cast, out: Cast) -> bool:
-    """Tell whether a cast turns what another made into the type and size that it had."""
-    if not out.elements or not back.elements:
-        few, many = sorted((out.threads, back.threads))
-        # one way only: a cast to 16 bits and one of another tensor to 32 follow each other in many programs
-        wider = BITS[out.target] > BITS[back.target]
-        return wider and few > 0 and many <= _MANY_TIMES * few
-    return (back.source, back.target, back.elements) == (out.target, out.source, out.elements)
+def _is_number(cast: Cast) -> bool:
+    """Tell casts of single numbers, such as loss scales; of a block's work, where sizes are unknown."""
+    return cast.elements == 1 or (not cast.elements and 0 < cast.threads <= _ONE_BLOCK)
 
 
 def replayed_round_trips(facts: Facts) -> Int64:

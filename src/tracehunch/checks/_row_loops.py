@@ -9,6 +9,7 @@ from tracehunch.checks._activities import launched, uses
 from tracehunch.checks._ancestry import called_op
 from tracehunch.checks._copy_fixes import MULTIPLYING
 from tracehunch.checks._loops import Loop, loops, repeats
+from tracehunch.checks._once import once
 from tracehunch.checks._scopes import durations_us
 from tracehunch.facts.model import Facts, KernelUse
 from tracehunch.kernels import is_copy_kernel
@@ -38,19 +39,21 @@ class RowLoop:
     pattern: tuple[str, ...]
     iterations: int
     ops: Int64
-    rows: Int64  # GPU activities
+    rows: Int64  # GPU activities, but for copies to the host
+    reads: Int64  # copies to the host
     of_one_pass: int
     same_sizes: bool  # as recorded shapes tell
 
 
+@once
 def row_loops(facts: Facts) -> list[RowLoop]:
     """Find loops whose passes index a tensor and launch tiny activities, and multiply no matrices."""
     candidates = [loop for loop in loops(facts) if _is_over_rows(facts, loop)]
     if not candidates:
         return []
-    gpu = launched(facts, lambda use: not _goes_to_the_host(use))
+    gpu = launched(facts, lambda _: True)
     called = called_op(facts.tree, gpu)
-    found = (_with_activities(facts, loop, gpu, called) for loop in candidates)
+    found = (_with_activities(facts, loop, gpu[np.isin(called, loop.ops)]) for loop in candidates)
     return [loop for loop in found if loop is not None]
 
 
@@ -83,19 +86,23 @@ def _is_over_rows(facts: Facts, loop: Loop) -> bool:
     return indexes and not names & MULTIPLYING and not any(name.startswith(_OPTIMIZER) for name in around)
 
 
-def _with_activities(facts: Facts, loop: Loop, gpu: Int64, called: Int64) -> RowLoop | None:
-    """Add what the loop launched; None where that is too little, too long, or of changing size."""
-    trace = facts.tree.trace
-    rows = gpu[np.isin(called, loop.ops)]
-    rows = rows[np.argsort(trace.start_ns[facts.tree.launch[rows]], kind="stable")]
-    same_sizes = _same_sizes(facts, loop)
+def _with_activities(facts: Facts, loop: Loop, gpu: Int64) -> RowLoop | None:
+    """Add what the loop launched; None where that is too little, too long, a product, or of changing size."""
+    tree, trace = facts.tree, facts.tree.trace
+    gpu = gpu[np.argsort(trace.start_ns[tree.launch[gpu]], kind="stable")]
+    reading = np.isin(gpu, launched(facts, _goes_to_the_host))
+    rows, same_sizes = gpu[~reading], _same_sizes(facts, loop)
     if rows.size < loop.iterations or durations_us(trace, rows).mean() > _TINY_US or same_sizes is False:
+        return None
+    inside = np.unique(trace.name[tree.op[rows]])  # aten::gru_cell, say, hides its products
+    if any(trace.names[name] in MULTIPLYING for name in inside.tolist()):
         return None
     return RowLoop(
         pattern=tuple(trace.name_of(op) for op in loop.ops[: loop.period].tolist()),
         iterations=loop.iterations,
         ops=loop.ops,
         rows=rows,
+        reads=gpu[reading],
         of_one_pass=rows.size // loop.iterations,
         same_sizes=same_sizes is True,
     )

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from tracehunch.checks._activities import leaf_ops, on_cpu_alone, on_gpu
 from tracehunch.checks._ancestry import child_under, enclosing
+from tracehunch.checks._once import once
 from tracehunch.checks._scopes import durations_us, place, place_ops
 from tracehunch.facts.model import Facts, ScopeFacts
 from tracehunch.trace.model import Cat, Int64
@@ -43,24 +44,29 @@ class MathCalls:
         return replace(self, rows=self.rows[keep], ops=self.ops[keep], parts=self.parts[keep])
 
 
-def math_calls(facts: Facts) -> list[MathCalls]:
-    """Find the math fallback's activities by scope; empty where none ran (or launched anything recorded)."""
-    tree = facts.tree
-    if MATH_OP not in tree.trace.names:
-        return []
-    gpu = on_gpu(facts)
-    if not gpu and not on_cpu_alone(facts):
-        return []
+@once
+def _chosen(facts: Facts) -> tuple[Int64, Int64, Int64]:
+    """Return the activities inside math ops, those ops, and the ops directly inside them."""
+    tree, gpu = facts.tree, on_gpu(facts)
     rows = tree.trace.gpu.row.astype(np.int64) if gpu else leaf_ops(facts, lambda _: True)
     rows = rows[tree.link[rows] == Link.LINKED] if gpu else rows
     ops = enclosing(tree, rows, MATH_OP.__eq__)
     rows, ops = rows[ops != NONE], ops[ops != NONE]
-    parts = child_under(tree, rows, ops)
+    return rows, ops, child_under(tree, rows, ops)
+
+
+def math_calls(facts: Facts) -> list[MathCalls]:
+    """Find the math fallback's activities by scope; empty where none ran (or launched anything recorded)."""
+    if MATH_OP not in facts.tree.trace.names:
+        return []
+    gpu = on_gpu(facts)
+    if not gpu and not on_cpu_alone(facts):
+        return []
+    rows, ops, parts = _chosen(facts)
     where = place(facts) if gpu else place_ops(facts)
     found = []
-    for scope, chosen in where.by_scope(rows):
-        keep = np.isin(rows, chosen)
-        found.append(MathCalls(scope, rows[keep], ops[keep], parts[keep], gpu))
+    for scope, _, at in where.positions(rows):
+        found.append(MathCalls(scope, rows[at], ops[at], parts[at], gpu))
     return found
 
 

@@ -10,6 +10,7 @@ from tracehunch.predict.forecast import forecast
 from tracehunch.predict.roofline import AttentionTime
 from tracehunch.predict.sdpa import SdpaCall, TensorSpec
 from tracehunch.predict.traced import Group, TracedHazard
+from tracehunch.predict.traced.times import is_plausible
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,7 @@ def saving_of(group: Group, hazard: TracedHazard) -> Saving | None:
     """Return what calls would save; None where the hazard costs no time of its own, or it cannot be told."""
     mended = _MENDED.get(hazard.hazard.id)
     times = [call.gpu_us for call in group.calls if call.gpu_us is not None]
-    if mended is None or not times:
+    if mended is None or not times or not is_plausible(hazard.case.call):
         return None
     expected = forecast("auto", mended(hazard.case.call), hazard.case.env, clock="gpu").time
     if not isinstance(expected, AttentionTime):

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from tracehunch.checks._ancestry import called_op
 from tracehunch.checks._pageable import held_up_by, host_copies
 from tracehunch.facts.counts import waits_of
+from tracehunch.facts.intervals import Cover
 from tracehunch.facts.model import Facts
 from tracehunch.trace.model import Cat, Int64
 from tracehunch.tree import NONE, Tree
@@ -49,11 +50,15 @@ class Waits:
 
 
 def _waits_of_program(facts: Facts) -> Int64:
-    """Leave out the profiler's own wait, a compiler's trial runs, and the copies of ``pageable-copy``."""
+    """Leave out the profiler's own wait, a compiler's trial runs, and the copies of ``pageable-copy``.
+
+    A small copy to pageable memory waits in the call that launches it, before the call that synchronises.
+    """
     tree = facts.tree
     copies = host_copies(facts)
-    held = held_up_by(tree, copies.of(copies.pageable & copies.large).rows)
-    rows = np.setdiff1d(waits_of(tree), held)
+    held = held_up_by(facts, copies.of(copies.pageable & copies.large).rows)
+    small = copies.of(copies.pageable & ~copies.large & ~copies.to_device).rows
+    rows = np.setdiff1d(np.union1d(waits_of(tree), tree.launch[small]), held)
     compiling = names_that(tree.trace, lambda name: any(word in name for word in _COMPILING))
     ours: Int64 = rows[_around(tree, rows, compiling[tree.trace.name]) == NONE]
     return ours
@@ -96,6 +101,14 @@ def _libraries_own(tree: Tree) -> Bool:
 def _is_printing(tree: Tree, row: int) -> bool:
     frames = [] if tree.frames is None else tree.frames.around(row)
     return any(_PRINTING in tree.trace.name_of(frame) for frame in frames)
+
+
+def printing(tree: Tree) -> Cover:
+    """Find the time in which the text of a tensor was made, as far as stacks were recorded."""
+    trace = tree.trace
+    rows = trace.rows(Cat.PYTHON_FUNCTION)
+    rows = rows[names_that(trace, lambda name: _PRINTING in name)[trace.name[rows]]]
+    return Cover(trace.start_ns[rows], trace.end_ns()[rows])
 
 
 def _between_steps(tree: Tree, rows: Int64) -> Bool:

@@ -86,8 +86,9 @@ def _calls(facts: Facts) -> Int64:
     """Find calls that allocate or free memory of the GPU, or pin memory of the host."""
     tree, trace = facts.tree, facts.tree.trace
     pinning = names_that(trace, lambda name: any(word in name for word in _HOST_MEMORY))
-    on_gpu = np.isin(tree.api, (Api.ALLOC, Api.FREE))
-    return np.flatnonzero(np.isin(trace.cat, LAUNCH_CATS) & (on_gpu | pinning[trace.name]))
+    rows = trace.rows(*LAUNCH_CATS)
+    found: Int64 = rows[np.isin(tree.api[rows], (Api.ALLOC, Api.FREE)) | pinning[trace.name[rows]]]
+    return found
 
 
 @dataclass(frozen=True, slots=True)

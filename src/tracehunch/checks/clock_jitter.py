@@ -24,6 +24,7 @@ neither are collectives, which wait for other ranks, nor kernels that run beside
 call to call are taken for growing work.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -33,10 +34,11 @@ from numpy.typing import NDArray
 
 from tracehunch.checks._activities import gpu_positions, launched
 from tracehunch.checks._overlap import overlapped_ns
-from tracehunch.checks._scopes import call_of, durations_us, place
+from tracehunch.checks._scopes import call_of, durations_us, place, total_by_call_us
 from tracehunch.facts.model import Facts, KernelUse, ScopeFacts
-from tracehunch.trace.model import Int64, Trace
+from tracehunch.trace.model import Int64
 from tracehunch.tree import NONE
+from tracehunch.tree.keys import packed
 from tracehunch.units import elide, join, plural, printable, ratio, time_us
 from tracehunch.verdict import CannotTell, Finding
 
@@ -76,8 +78,7 @@ class _Repeated:
 
 def check(facts: Facts) -> Iterable[Finding | CannotTell]:
     """Find calls in which kernels were much slower than in the other calls of the scope."""
-    rows = launched(facts, _is_compute)
-    rows = rows[durations_us(facts.tree.trace, rows) > 0]
+    rows = _candidates(facts)
     if not rows.size:
         return
     for scope, mine in place(facts).by_scope(rows):
@@ -93,28 +94,42 @@ def _is_compute(use: KernelUse) -> bool:
     return use.kind == "kernel" and use.identity.algorithm != "collective"
 
 
+def _candidates(facts: Facts) -> Int64:
+    """Find the kernels whose name is one that ran for long at least once."""
+    trace = facts.tree.trace
+    rows = launched(facts, _is_compute)
+    lengths, names = durations_us(trace, rows), trace.name[rows]
+    longest = np.zeros(len(trace.names))
+    np.maximum.at(longest, names, lengths)
+    found: Int64 = rows[(lengths > 0) & (longest[names] > _LEAST_US)]
+    return found
+
+
 def _repeated(facts: Facts, scope: ScopeFacts, rows: Int64) -> _Repeated:
     """Match kernels over calls by name, grid, block and their number within the call."""
-    trace = facts.tree.trace
-    calls = len(scope.scope.calls)
-    call, kind = call_of(facts, scope, rows), _kinds(trace, facts, rows)
+    trace, calls = facts.tree.trace, len(scope.scope.calls)
+    call, kind = call_of(facts, scope, rows), _kinds(facts, rows)
     order = np.lexsort((trace.start_ns[rows], call, kind))
     rows, call, kind = rows[order], call[order], kind[order]
-    per_call = np.zeros((int(kind.max()) + 1, calls), dtype=np.int64)
-    np.add.at(per_call, (kind, call), 1)
-    same = (per_call == per_call[:, :1]).all(axis=1)[kind]
-    rows, kind = rows[same], kind[same]
-    parts = [rows[kind == number].reshape(calls, -1) for number in np.unique(kind).tolist()]
-    matched = np.hstack(parts) if parts else np.zeros((calls, 0), dtype=np.int64)
-    return _Repeated(scope, matched, durations_us(trace, matched.reshape(-1)).reshape(calls, -1))
+    first = np.flatnonzero((np.diff(kind, prepend=-1) != 0) | (np.diff(call, prepend=-1) != 0))
+    number = np.diff(np.append(first, rows.size))  # of each kind in each call that has it
+    kinds, at = np.unique(kind[first], return_index=True)
+    same = np.diff(np.append(at, first.size)) == calls
+    same &= np.minimum.reduceat(number, at) == np.maximum.reduceat(number, at)
+    column = np.cumsum(np.where(same, number[at], 0)) - np.where(same, number[at], 0)  # of the first
+    within = np.arange(rows.size) - np.repeat(first, number)
+    of_kind = np.searchsorted(kinds, kind)
+    kept = same[of_kind]
+    matched = np.zeros((calls, int(number[at][same].sum())), dtype=np.int64)
+    matched[call[kept], (column[of_kind] + within)[kept]] = rows[kept]
+    return _Repeated(scope, matched, durations_us(trace, matched.reshape(-1)).reshape(matched.shape))
 
 
-def _kinds(trace: Trace, facts: Facts, rows: Int64) -> Int64:
-    """Give kernels of one device, name, grid and block one number."""
-    at = gpu_positions(facts, rows)
+def _kinds(facts: Facts, rows: Int64) -> Int64:
+    """Give kernels of one device, name, grid and block one number, ordered as those are."""
+    at, trace = gpu_positions(facts, rows), facts.tree.trace
     table = trace.gpu
-    columns = np.column_stack([table.device[at], trace.name[rows], table.grid[at], table.block[at]])
-    return np.unique(columns, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    return packed(table.device[at], trace.name[rows], *table.grid[at].T, *table.block[at].T)
 
 
 def _jitter(facts: Facts, kernels: _Repeated) -> Iterator[Finding | CannotTell]:
@@ -127,8 +142,7 @@ def _jitter(facts: Facts, kernels: _Repeated) -> Iterator[Finding | CannotTell]:
 
 
 def _usual_call_us(facts: Facts, scope: ScopeFacts) -> float:
-    lengths = [float(durations_us(facts.tree.trace, call.gpu).sum()) for call in scope.scope.calls]
-    return float(np.median(lengths))
+    return float(np.median(total_by_call_us(facts, scope)))
 
 
 def _slow(facts: Facts, kernels: _Repeated) -> Bool:
@@ -141,20 +155,22 @@ def _slow(facts: Facts, kernels: _Repeated) -> Bool:
     trace = facts.tree.trace
     beside = overlapped_ns(trace, kernels.rows.reshape(-1)).reshape(kernels.rows.shape) / 1e3
     slow &= beside <= _BESIDE * kernels.us
-    for number in np.flatnonzero(slow.any(axis=0)).tolist():
-        slow[:, number] &= _same_shapes(facts, kernels.rows[:, number])
+    some = np.flatnonzero(slow.any(axis=0))
+    slow[:, some] &= _same_shapes(facts, kernels.rows[:, some])
     return slow
 
 
 def _same_shapes(facts: Facts, rows: Int64) -> Bool:
-    """Tell for one kernel in each call whether its op has the shapes that most calls have."""
-    tree = facts.tree
-    shapes = [
-        "" if tree.op[row] == NONE else str(tree.trace.args_of(int(tree.op[row])).get("Input Dims"))
-        for row in rows.tolist()
-    ]
-    usual = max(shapes, key=shapes.count)
-    return np.array([shape == usual for shape in shapes])
+    """Tell for kernels in each call whether their ops have the shapes that most calls have."""
+    op = facts.tree.op[rows].astype(np.int64)
+    shape = np.zeros(op.shape, dtype=np.int64)  # of rows without an op
+    which, inputs = facts.tree.trace.inputs_of(op[op != NONE])
+    numbers: dict[str, int] = {}
+    codes = [numbers.setdefault(str(one.dims), len(numbers) + 1) for one in inputs]
+    shape[op != NONE] = np.array(codes, dtype=np.int64)[which]
+    usual = [Counter(column.tolist()).most_common(1)[0][0] for column in shape.T]
+    same: Bool = shape == np.array(usual, dtype=np.int64)
+    return same
 
 
 def _untold(kernels: _Repeated) -> CannotTell:

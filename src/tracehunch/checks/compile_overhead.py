@@ -38,7 +38,9 @@ from tracehunch.checks._compiled import annotated, cover_of, is_lookup, is_regio
 from tracehunch.checks._idle import IdleCause, idle_of
 from tracehunch.checks._recompilations import Compiled, compiled_by_scope, idle_pieces, saved_us, stake_words
 from tracehunch.checks._scopes import by_call_us, place, place_rows
+from tracehunch.checks._spans import Spans
 from tracehunch.checks._words import at_source
+from tracehunch.facts.column import Bool
 from tracehunch.facts.compiler import innermost, is_autotuning
 from tracehunch.facts.intervals import Cover
 from tracehunch.facts.model import Facts, ScopeFacts
@@ -54,6 +56,7 @@ _WORD: Final = 0.02
 _TIMES_WORK: Final = 2.0
 """What a warning needs: guards and wrappers that take so many times as long as the work."""
 _EVIDENCE: Final = 64
+_ALSO_COMPILES: Final = " Every call compiles as well (see recompile): the compiler's own time is not in it."
 _LEAST_US: Final = 1_000.0
 """Shorter host work of compiled code is not worth a cannot-tell."""
 
@@ -79,13 +82,17 @@ def check(facts: Facts) -> Iterable[Finding | CannotTell]:
 
 @dataclass(frozen=True, slots=True)
 class _Cost:
-    """Guards and wrappers in one scope: medians over those of its calls that compile nothing."""
+    """Guards and wrappers in one scope: medians over those of its calls that compile nothing.
+
+    Where every call compiles, they are over all calls, without the compiler's own time.
+    """
 
     rows: Int64  # regions
     host_us: float
     gpu_us: float
     waited_us: float  # of the GPU for them
     part: float  # of a call
+    steady: bool  # whether there was a call that compiled nothing
     pieces: Int64  # of idle time
 
 
@@ -95,38 +102,51 @@ class _Overhead:
     def __init__(self, facts: Facts) -> None:
         self._facts, tree = facts, facts.tree
         spans = wrapper_spans(tree)
-        self._wrappers = Cover(spans.start_ns, spans.end_ns)
-        self._compiler = cover_of(tree, compiling(tree))
+        compilers = compiling(tree)
+        own = spans.outside(
+            Spans.of(tree.trace.start_ns[compilers], tree.trace.end_ns()[compilers], compilers)
+        )
+        self._wrappers = Cover(own.start_ns, own.end_ns)
+        self._compiler = cover_of(tree, compilers)
         rows = tree.trace.gpu.row.astype(np.int64)
         rows = rows[tree.link[rows] == Link.LINKED]
         self._launched = rows[(innermost(tree, rows, is_region) != NONE) & ~is_autotuning(tree, rows)]
         self._placed = place(facts).scope[self._launched]
 
     def host_us(self, scope: ScopeFacts) -> NDArray[np.float64]:
-        """Time of guards and wrappers in each call that compiles nothing."""
+        """Time of guards and wrappers in each call that compiles nothing, in all if there is none."""
         start, end = _bounds(scope)
-        ready = _within(self._compiler, start, end) == 0
-        found: NDArray[np.float64] = _within(self._wrappers, start, end)[ready]
+        found: NDArray[np.float64] = _within(self._wrappers, start, end)[self._ready(start, end)]
         return found
+
+    def _ready(self, start: Int64, end: Int64) -> Bool:
+        ready: Bool = _within(self._compiler, start, end) == 0
+        return ready if ready.any() else np.ones_like(ready)
 
     def cost(self, scope: ScopeFacts, rows: Int64) -> _Cost:
         """Measure the scope that some regions are in."""
         start, end = _bounds(scope)
-        ready = _within(self._compiler, start, end) == 0
+        compiler_us = _within(self._compiler, start, end)
         mine = self._launched[self._placed == self._facts.scopes.index(scope)]
-        gpu = by_call_us(self._facts, scope, mine)[ready]
+        gpu = by_call_us(self._facts, scope, mine)[self._ready(start, end)]
         host = self.host_us(scope)
         idle = idle_of(self._facts)
         pieces = idle.inside(scope, IdleCause.LAUNCH)
         waited = _within(self._wrappers, idle.start_ns[pieces], idle.end_ns[pieces])
         host_us = float(np.median(host)) if host.size else 0.0
+        steady = bool((compiler_us == 0).any())
         waited_us = min(float(waited.sum()) / start.size, host_us)
+        span_us = (end - start) / 1e3
+        part = waited_us / max(float(span_us.mean()), 1e-3)
+        if not steady:  # then the GPU's idle time is all laid to the compiler, and so is most of the call
+            part = host_us / max(float((span_us - compiler_us).mean()), 1e-3)
         return _Cost(
             rows=rows,
             host_us=host_us,
             gpu_us=float(np.median(gpu)) if gpu.size else 0.0,
             waited_us=waited_us,
-            part=waited_us / max(float(np.mean(end - start)) / 1e3, 1e-3),
+            part=part,
+            steady=steady,
             pieces=pieces[_as_much_as(waited, idle.length_us[pieces])],
         )
 
@@ -164,7 +184,8 @@ def _finding(facts: Facts, scope: ScopeFacts, cost: _Cost) -> Finding:
         f"{time_us(cost.host_us)} of host time, for {time_us(cost.gpu_us)} of GPU work"
         f"{at_source(tree, int(cost.rows[0]))}",
         cause="Looking up the compiled code and entering it takes the host longer than its kernels take the "
-        "GPU. At stake is the time in which the GPU waited for that; the profiler lengthens it somewhat.",
+        "GPU. At stake is the time in which the GPU waited for that; the profiler lengthens it somewhat."
+        + ("" if cost.steady else _ALSO_COMPILES),
         fix="Compile a larger part of the model, so that one look-up serves more work, and remove graph "
         "breaks (fullgraph=True names the first); leave functions of a few small ops uncompiled.",
         evidence=tree.trace.events(np.concatenate([cost.rows[:_EVIDENCE], _lookups(facts)[:_EVIDENCE]])),
@@ -175,7 +196,7 @@ def _finding(facts: Facts, scope: ScopeFacts, cost: _Cost) -> Finding:
 
 
 def _severity(cost: _Cost) -> Severity:
-    heavy = cost.host_us >= _TIMES_WORK * cost.gpu_us
+    heavy = cost.steady and cost.host_us >= _TIMES_WORK * cost.gpu_us
     return "warning" if heavy and cost.part >= _WARNING else "note"
 
 

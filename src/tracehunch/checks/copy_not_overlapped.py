@@ -31,7 +31,8 @@ If the copies are short beside the work, or if nothing is there that could run m
 batch. If the GPU idles more than it works a copy costs next to nothing, and it is a note.
 
 At stake is the shorter of the two: the time in which the copies ran alone, or the time of all other work in
-the scope that could have run beside them. Copies of up to 64 KiB are not counted.
+the scope that could have run beside them; less the time in which the GPU waits for launches after them, since
+it would wait so much longer without the copies. Copies of up to 64 KiB are not counted.
 """
 
 from collections.abc import Iterable, Iterator
@@ -41,13 +42,14 @@ from typing import Final, Self
 import numpy as np
 
 from tracehunch.checks._ancestry import called_op
-from tracehunch.checks._overlap import alone_ns, other_rows, stream_column, union_ns
+from tracehunch.checks._idle import IdleCause, idle_of
+from tracehunch.checks._overlap import alone_ns, others_beside, stream_column, union_ns
 from tracehunch.checks._pageable import HostCopies, host_copies
-from tracehunch.checks._scopes import durations_us, place
+from tracehunch.checks._scopes import call_of, durations_us, gpu_rows, place
 from tracehunch.checks._weight import is_material, is_noticeable
 from tracehunch.checks._words import at_source
 from tracehunch.facts.model import Facts, ScopeFacts
-from tracehunch.trace.model import Cat
+from tracehunch.trace.model import Cat, Int64
 from tracehunch.tree import NONE
 from tracehunch.units import bandwidth, plural, share, size, time_us
 from tracehunch.verdict import Finding, Severity
@@ -63,8 +65,10 @@ def check(facts: Facts) -> Iterable[Finding]:
     wanted = copies.of(copies.large & copies.pinned & _beside_kernels(facts, copies))
     if not wanted.rows.size:
         return
-    for scope, _, rows in place(facts).groups(wanted.rows, wanted.to_device):
-        yield from _findings(_Exposed.of(facts, scope, wanted.of(np.isin(wanted.rows, rows))))
+    where = place(facts)
+    for scope, _, at in where.positions(wanted.rows, wanted.to_device):
+        if is_noticeable(facts, scope, where.per_call_us(scope, wanted.rows[at])):
+            yield from _findings(_Exposed.of(facts, scope, wanted.of(at)))
 
 
 def _beside_kernels(facts: Facts, copies: HostCopies) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
@@ -84,11 +88,12 @@ class _Exposed:
     alone_us: float
     others_us: float  # the scope's other GPU work
     busy_us: float
+    waiting_us: float  # for launches, after the first copy
 
     @classmethod
     def of(cls, facts: Facts, scope: ScopeFacts, copies: HostCopies) -> Self:
         trace, calls = facts.tree.trace, scope.scope.calls
-        owned = np.unique(np.concatenate([call.gpu for call in calls]))
+        owned = gpu_rows(facts, scope)
         rest = np.setdiff1d(owned, copies.rows)
 
         def mean_us(total_ns: float) -> float:
@@ -98,20 +103,32 @@ class _Exposed:
             facts,
             scope,
             copies,
-            mean_us(float(alone_ns(trace, copies.rows, other_rows(facts, copies.rows)).sum())),
+            mean_us(float(alone_ns(trace, copies.rows, others_beside(facts, copies.rows)).sum())),
             mean_us(float(union_ns(trace, rest, np.zeros(rest.size), 1)[0])),
             mean_us(float(union_ns(trace, owned, np.zeros(owned.size), 1)[0])),
+            _waiting_us(facts, scope, copies.rows),
         )
 
     @property
     def stake_us(self) -> float:
-        return min(self.alone_us, self.others_us)
+        return max(min(self.alone_us, self.others_us) - self.waiting_us, 0.0)
+
+
+def _waiting_us(facts: Facts, scope: ScopeFacts, copies: Int64) -> float:
+    """Return how long the GPU waits for launches after the first copy of a call, in the mean call."""
+    trace, idle = facts.tree.trace, idle_of(facts)
+    pieces = idle.inside(scope, IdleCause.LAUNCH)
+    copied = np.full(len(scope.scope.calls), np.iinfo(np.int64).max)
+    np.minimum.at(copied, call_of(facts, scope, copies), trace.end_ns()[copies])
+    after = idle.start_ns[pieces] >= copied[call_of(facts, scope, idle.host_row[pieces])]
+    return float(idle.within_us(scope, pieces[after]).sum()) / len(scope.scope.calls)
 
 
 def _findings(found: _Exposed) -> Iterator[Finding]:
     facts, scope, rows = found.facts, found.scope, found.copies.rows
     whole = float(durations_us(facts.tree.trace, rows).sum()) / len(scope.scope.calls)
-    if found.alone_us < _MOSTLY_ALONE * whole or not is_noticeable(facts, scope, found.stake_us):
+    hidden = min(found.alone_us, found.others_us)
+    if found.alone_us < _MOSTLY_ALONE * whole or not is_noticeable(facts, scope, hidden):
         return
     tree = facts.tree
     ops = called_op(tree, rows)
@@ -127,12 +144,18 @@ def _findings(found: _Exposed) -> Iterator[Finding]:
         summary=f"{_amount(found)}{at_source(tree, longest)}",
         cause="The copies are on the stream of the kernels, which runs in order, so neither runs beside the "
         f"other. At stake is the shorter of the two, {time_us(found.alone_us)} of copies that run alone or "
-        f"{time_us(found.others_us)} of other work: so much can be hidden, if the host launches in time.",
+        f"{time_us(found.others_us)} of other work{_waiting(found)}.",
         fix=_FIX[to_device],
         evidence=tree.trace.events(np.union1d(rows, ops[ops != NONE])),
         subject=", ".join(names),
         per_call=_per_call(found),
     )
+
+
+def _waiting(found: _Exposed) -> str:
+    if not found.waiting_us:
+        return ": so much can be hidden"
+    return f", less {time_us(found.waiting_us)} in which the GPU waits for launches after them anyway"
 
 
 def _severity(found: _Exposed) -> Severity:

@@ -27,7 +27,7 @@ Once a shape, in warm-up. A single slow first call is a note, not a warning.
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,8 +35,9 @@ from numpy.typing import NDArray
 from tracehunch.checks._scopes import Placement, durations_us, place_ops
 from tracehunch.checks._words import at_source
 from tracehunch.facts.model import Facts, ScopeFacts
-from tracehunch.trace.model import LAUNCH_CATS, UNKNOWN_NS, Cat, Int64
+from tracehunch.trace.model import LAUNCH_CATS, UNKNOWN_NS, Cat, Int64, Trace
 from tracehunch.tree import Tree
+from tracehunch.tree.keys import Lookup
 from tracehunch.tree.names import names_that
 from tracehunch.units import count, plural, time_us
 from tracehunch.verdict import Confidence, Finding
@@ -92,14 +93,15 @@ def _findings(facts: Facts, where: Placement, calls: Int64, own: NDArray[np.floa
     slow = (own >= _LEAST_US) & (own >= _TIMES_TYPICAL * typical)
     if not slow.any():
         return
-    shapes = [_shape(facts.tree, int(row)) for row in calls]
+    shapes = _shapes(facts.tree, calls)
     first_of = {shape: index for index, shape in reversed(list(enumerate(shapes)))}
     first = np.array([first_of[shape] == index for index, shape in enumerate(shapes)])
     recorded = facts.tree.trace.header.recorded.shapes
     # a call of a shape seen before was slow for another reason; grids alone do not tell close lengths apart
     built = calls[slow if slow.sum() > 1 and not recorded else slow & first]
-    for scope, rows in where.by_scope(built):
-        mine = np.flatnonzero(np.isin(calls, rows))
+    built_at = np.flatnonzero(np.isin(calls, built))
+    for scope, _, at in where.positions(calls[built_at]):
+        mine = built_at[at]
         builds = _Builds(
             rows=calls[mine],
             excess_us=own[mine] - typical,
@@ -168,7 +170,10 @@ def _others(builds: _Builds) -> str:
 def _own_time_us(tree: Tree, calls: Int64) -> NDArray[np.float64]:
     """Host time of each op less that of the ops, runtime calls and profiler work directly inside it."""
     trace = tree.trace
-    inside = np.flatnonzero(np.isin(trace.cat, (Cat.CPU_OP, *LAUNCH_CATS)) & np.isin(tree.parent, calls))
+    is_call = np.zeros(len(trace) + 1, dtype=bool)  # one more, for NONE
+    is_call[calls] = True
+    inside = np.flatnonzero(is_call[tree.parent])
+    inside = inside[np.isin(trace.cat[inside], (Cat.CPU_OP, *LAUNCH_CATS))]
     own = durations_us(trace, calls)
     np.subtract.at(own, np.searchsorted(calls, tree.parent[inside]), durations_us(trace, inside))
     for index in np.flatnonzero(own >= _LEAST_US):
@@ -185,12 +190,23 @@ def _profilers_own_us(tree: Tree, row: int) -> float:
     return float(np.maximum(end - begin, 0).sum()) / 1e3
 
 
-def _shape(tree: Tree, row: int) -> str:
-    """Say what a plan is built for: the inputs' shapes, else the kernels launched and their grids."""
+def _shapes(tree: Tree, calls: Int64) -> list[str]:
+    """Say what plans are built for: the inputs' shapes, else the kernels launched and their grids."""
     trace = tree.trace
-    dims = trace.args_of(row).get("Input Dims")
-    if isinstance(dims, list):
-        sizes = ["x".join(map(str, shape)) for shape in dims if isinstance(shape, list) and shape]
-        return " ".join(dict.fromkeys(sizes))  # query, key and value are often alike
-    mine = np.flatnonzero(tree.op[trace.gpu.row] == row)
-    return str([(int(trace.name[trace.gpu.row[i]]), trace.gpu.grid[i].tolist()) for i in mine])
+    which, inputs = trace.inputs_of(calls)
+    known = [_sizes(one.dims) if isinstance(one.dims, list) else None for one in inputs]
+    found = [known[number] for number in which.tolist()]
+    launched = Lookup.of(tree.op[trace.gpu.row]) if None in found else None
+    return [
+        _kernels(trace, launched.having([row])) if sizes is None and launched else str(sizes)
+        for row, sizes in zip(calls.tolist(), found, strict=True)
+    ]
+
+
+def _sizes(dims: list[Any]) -> str:
+    sizes = ["x".join(map(str, shape)) for shape in dims if isinstance(shape, list) and shape]
+    return " ".join(dict.fromkeys(sizes))  # query, key and value are often alike
+
+
+def _kernels(trace: Trace, at: Int64) -> str:
+    return str([(int(trace.name[trace.gpu.row[i]]), trace.gpu.grid[i].tolist()) for i in at])

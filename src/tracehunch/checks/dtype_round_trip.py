@@ -29,18 +29,17 @@ are quantisation and not counted. Casts inside other ops, as in `softmax(x, dtyp
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Final, Self
+from typing import Final
 
 import numpy as np
 
 from tracehunch.checks._activities import on_gpu
 from tracehunch.checks._ancestry import called_op
 from tracehunch.checks._casts import BITS
-from tracehunch.checks._launch_time import awaited, length_us
+from tracehunch.checks._launch_time import Waited
 from tracehunch.checks._round_trips import Kind, RoundTrip, replayed_round_trips, round_trips
 from tracehunch.checks._scopes import Placement, by_call_us, durations_us, place, place_ops, total_us
-from tracehunch.checks._weight import is_material, is_noticeable, on_average, severity
+from tracehunch.checks._weight import is_material, is_noticeable, on_average, severity_of_elapsed
 from tracehunch.checks._words import at_source
 from tracehunch.facts.model import Facts, ScopeFacts
 from tracehunch.trace.model import Int64
@@ -79,15 +78,16 @@ def _for_nothing(
     spent = where.per_call_us(scope, rows)
     if not is_noticeable(facts, scope, spent):
         return
-    tree, waited = facts.tree, _Waited.of(facts, scope, rows)
+    tree, waited = facts.tree, Waited.of(facts, scope, rows)
     chosen = list({id(trip): trip for trip in (trips[row] for row in rows.tolist())}.values())
     forward = [trip for trip in chosen if trip.out.row in rows]
     sure = all(trip.sure for trip in chosen)
-    plain = [row for row in rows.tolist() if trips[row].sure or not trips[row].out.elements]
+    plain = np.array([row for row in rows.tolist() if trips[row].sure or not trips[row].out.elements], int)
+    certain = where.per_call_us(scope, plain) + Waited.of(facts, scope, plain).us
     yield Finding(
         id=ID,
         scope=scope.scope.name,
-        severity=severity(facts, scope, np.array(plain, dtype=np.int64)) if plain else "note",
+        severity=severity_of_elapsed(facts, scope, plain, certain) if plain.size else "note",
         confidence="high" if sure else "medium",
         time_at_stake_us=spent + waited.us,
         summary=f"{_what(facts, scope, chosen, forward)}: {_amount(facts, scope, rows)}"
@@ -149,7 +149,7 @@ def _norms(
     spent = where.per_call_us(scope, rows) - fused_us / len(scope.scope.calls)
     if not is_material(facts, scope, spent):
         return
-    waited = _Waited.of(
+    waited = Waited.of(
         facts, scope, np.array([row for trip in trips for row in trip.rows[1:]], dtype=np.int64)
     )
     trip, number = trips[0], _per_call(scope, len(trips))
@@ -183,25 +183,6 @@ def _without_ops(facts: Facts, where: Placement, scope: ScopeFacts, rows: Int64)
             "they are of one tensor is not in the trace"
         )
         yield CannotTell(ID, scope.scope.name, reason, "a run without the CUDA graph, record_shapes=True")
-
-
-@dataclass(frozen=True, slots=True)
-class _Waited:
-    """Idle time in which a GPU waited for launches that a fix does away with, a call."""
-
-    us: float
-    pieces: tuple[int, ...]
-
-    @classmethod
-    def of(cls, facts: Facts, scope: ScopeFacts, rows: Int64) -> Self:
-        """Look it up for GPU rows; a CPU waits for nothing."""
-        if not on_gpu(facts):
-            return cls(0.0, ())
-        pieces = awaited(facts, rows)
-        return cls(length_us(facts, pieces) / len(scope.scope.calls), tuple(pieces.tolist()))
-
-    def __str__(self) -> str:
-        return f", and {time_us(self.us)} in which the GPU waits for their launches" if self.us else ""
 
 
 def _amount(facts: Facts, scope: ScopeFacts, rows: Int64) -> str:

@@ -39,8 +39,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tracehunch.checks._activities import launched, on_gpu, uses
+from tracehunch.checks._once import once
 from tracehunch.checks._overlap import alone_ns, union_ns
-from tracehunch.checks._scopes import durations_us, sums_by_call
+from tracehunch.checks._scopes import durations_us, gpu_rows, sums_by_call
 from tracehunch.checks._weight import on_average
 from tracehunch.checks._words import at_source
 from tracehunch.facts.model import Facts, KernelUse, ScopeFacts
@@ -95,7 +96,7 @@ def _smallest_around(facts: Facts, rows: Int64, linked: Int64) -> tuple[ScopeFac
         if scope.scope.kind in ("annotation", "step") and holds and isinstance(wall, int | float):
             found.append((float(wall), scope))
     _, chosen = min(found, key=lambda pair: pair[0])
-    return chosen, np.intersect1d(linked, np.concatenate([call.gpu for call in chosen.scope.calls]))
+    return chosen, np.intersect1d(linked, gpu_rows(facts, chosen))
 
 
 def is_collective(use: KernelUse) -> bool:
@@ -103,9 +104,13 @@ def is_collective(use: KernelUse) -> bool:
     return use.kind == "kernel" and use.identity.algorithm == "collective"
 
 
+@once
 def computing(facts: Facts) -> Int64:
     """All kernels that are no collectives, whether or not their launch is recorded."""
-    return np.setdiff1d(facts.tree.trace.rows(Cat.KERNEL), _collectives(facts))
+    trace = facts.tree.trace
+    wanted = trace.cat == Cat.KERNEL
+    wanted[_collectives(facts)] = False
+    return np.flatnonzero(wanted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,8 +129,10 @@ class _Exposed:
     def of(cls, facts: Facts, scope: ScopeFacts, rows: Int64) -> Self:
         trace, calls = facts.tree.trace, len(scope.scope.calls)
         exposed_ns = alone_ns(trace, rows, computing(facts))
-        owned = np.unique(np.concatenate([call.gpu for call in scope.scope.calls]))
-        compute = np.intersect1d(owned, computing(facts))
+        computes = np.zeros(len(trace), dtype=bool)
+        computes[computing(facts)] = True
+        owned = gpu_rows(facts, scope)
+        compute = owned[computes[owned]]
         waiting = np.minimum(_above_quickest_us(facts, rows), exposed_ns / 1e3)
         return cls(
             facts,

@@ -61,7 +61,7 @@ def _finding(facts: Facts, scope: ScopeFacts, loops: Sequence[RowLoop]) -> Itera
     calls = len(scope.scope.calls)
     rows = np.concatenate([loop.rows for loop in loops])
     again = np.concatenate([loop.rows[loop.of_one_pass :] for loop in loops])
-    pieces = awaited(facts, again)
+    pieces = awaited(facts, np.concatenate([again, *(loop.reads for loop in loops)]))
     idle_us = length_us(facts, pieces)
     fixed_us = float(np.minimum(durations_us(facts.tree.trace, again), _FIXED_US).sum())
     stake = (idle_us + fixed_us) / calls

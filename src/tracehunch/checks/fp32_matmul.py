@@ -22,9 +22,10 @@ inference `model.to(torch.bfloat16)`. GPUs before Ampere have no TF32: there use
 
 ## When it is fine
 Where float32's precision is needed: solvers, statistics, positions in rotary embeddings, references to
-compare with. Tiny products take as long either way. Convolutions are a note: TF32 is on for them unless
-`torch.backends.cudnn.allow_tf32 = False` was set, so that a kernel without it was rather the library's
-choice. The float32 products of attention's math fallback belong to `sdpa-math-fallback`.
+compare with. Tiny products take as long either way, and where the GPU waits for launches more than twice as
+long as it works, faster ones would only have it wait longer (a note). Convolutions are a note: TF32 is on
+for them unless `torch.backends.cudnn.allow_tf32 = False` was set, so that a kernel without it was rather the
+library's choice. The float32 products of attention's math fallback belong to `sdpa-math-fallback`.
 """
 
 from collections.abc import Iterable
@@ -46,7 +47,7 @@ from tracehunch.checks._product_inputs import (
 from tracehunch.checks._products import product_of
 from tracehunch.checks._scopes import Placement, place
 from tracehunch.checks._tf32_time import tf32_times_us
-from tracehunch.checks._weight import is_material, is_noticeable, severity
+from tracehunch.checks._weight import is_material, is_noticeable, severity_of_slow
 from tracehunch.checks._words import at_source, is_amd
 from tracehunch.facts.model import Facts, ScopeFacts
 from tracehunch.hardware import Gpu
@@ -105,7 +106,7 @@ def _product(facts: Facts, where: Placement, scope: ScopeFacts, rows: Int64) -> 
     yield Finding(
         id=ID,
         scope=scope.scope.name,
-        severity=severity(facts, scope, rows, saved) if gpu is None or _has_tf32(gpu) else "note",
+        severity=severity_of_slow(facts, scope, rows, saved) if gpu is None or _has_tf32(gpu) else "note",
         confidence="high" if _has_tf32(gpu) else "medium",
         time_at_stake_us=saved,
         summary=f"float32 products ran on {_cores(facts)}: {plural(number, 'kernel')}"

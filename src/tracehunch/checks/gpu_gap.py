@@ -32,7 +32,7 @@ from typing import Final
 import numpy as np
 
 from tracehunch.checks._idle import Idle, IdleCause, idle_of
-from tracehunch.checks._idle_scopes import most_specific
+from tracehunch.checks._idle_scopes import most_specific, outermost
 from tracehunch.checks._words import at_source
 from tracehunch.checks.cpu_plan_cost import has_plans
 from tracehunch.checks.overhead_bound import overhead_bound_scopes
@@ -71,7 +71,7 @@ def _long(facts: Facts, idle: Idle) -> Int64:
     trace = facts.tree.trace
     recorded = facts.tree.window.recorded_ns / 1e3
     pieces = idle.of(*_LEAST_US)
-    least = np.array([_LEAST_US[IdleCause(cause)] for cause in idle.cause[pieces].tolist()])
+    least = np.array([_LEAST_US.get(cause, np.inf) for cause in IdleCause])[idle.cause[pieces]]
     starting = idle.start_ns[pieces] == idle.window[0]
     long = (idle.length_us[pieces] >= np.maximum(least, _MATERIAL * recorded)) & ~starting
     pieces = pieces[long]
@@ -79,21 +79,22 @@ def _long(facts: Facts, idle: Idle) -> Int64:
         return idle.of()[:0]
     plans = names_that(trace, has_plans)[trace.name[idle.host_row[pieces]]]
     others = (idle.cause[pieces] == IdleCause.LIBRARY) & plans
-    for scope, _ in overhead_bound_scopes(facts, idle):
-        others |= (idle.cause[pieces] == IdleCause.LAUNCH) & (idle.within_us(scope, pieces) > 0)
+    launches = np.flatnonzero(idle.cause[pieces] == IdleCause.LAUNCH)
+    for scope, _ in overhead_bound_scopes(facts, idle) if launches.size else ():
+        others[launches] |= idle.within_us(scope, pieces[launches]) > 0
     left: Int64 = pieces[~others]
     return left
 
 
 def _finding(facts: Facts, idle: Idle, scope: ScopeFacts, pieces: Int64, cause: IdleCause) -> Finding:
     trace = facts.tree.trace
-    total = float(idle.within_us(scope, pieces).sum()) / np.unique(idle.device).size
+    total = float(idle.within_us(scope, pieces).sum()) / idle.n_devices
     longest = int(pieces[np.argmax(idle.length_us[pieces])])
     said = _SAY[cause](facts, idle, longest)
     return Finding(
         id=ID,
         scope=scope.scope.name,
-        severity=_severity(facts, total, pieces.size / len(scope.scope.calls)),
+        severity=_severity(facts, total, pieces.size / _times_around(facts, scope)),
         confidence="high" if cause == IdleCause.LIBRARY else "medium",
         time_at_stake_us=total / len(scope.scope.calls),
         summary=f"the GPU had nothing to do for up to {time_us(float(idle.length_us[longest]))} "
@@ -110,6 +111,13 @@ def _finding(facts: Facts, idle: Idle, scope: ScopeFacts, pieces: Int64, cause: 
 def _severity(facts: Facts, total_us: float, per_call: float) -> Severity:
     material = total_us >= _WARNING * facts.tree.window.recorded_ns / 1e3
     return "warning" if material and per_call >= _RECURRING else "note"
+
+
+def _times_around(facts: Facts, scope: ScopeFacts) -> int:
+    """How often the program went round: what lies in no call of anything is to be held against that."""
+    steps = [one for one in facts.scopes if one.scope.kind == "step"] or outermost(facts)
+    around = [scope] if scope.scope.kind != "whole" else [scope, *steps]
+    return max(len(one.scope.calls) for one in around)
 
 
 def _cited(idle: Idle, pieces: Int64) -> Int64:

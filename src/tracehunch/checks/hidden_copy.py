@@ -26,9 +26,11 @@ counted here, and copies inside the math fallback of attention belong to `sdpa-m
 `addmm`, and with it every linear layer, begins its result as a copy of the bias: that is how it adds one,
 nothing in the program avoids it, and it is not counted.
 
-A copy is a warning from 1 % of the trace's GPU time. On a CPU, where other processes stretch any op, it is
-one only if it takes a tenth of its scope's time in the middle one of at least three calls, and a change of
-layout (`reshape`, the input of a linear layer) never is: all attention between heads and tokens has it.
+At stake is the time of the copies and, where the GPU waits for their launches, the time on the host of what
+makes them. A copy is a warning if it takes 1 % of the trace's GPU time and 1 % of the time in which the GPU
+works or waits for launches is at stake. On a CPU, where other processes stretch any op, it is one only if it
+takes a tenth of its scope's time in the middle one of at least three calls, and a change of layout
+(`reshape`, the input of a linear layer) never is: all attention between heads and tokens has it.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -41,21 +43,31 @@ from tracehunch.checks._activities import launched, on_gpu
 from tracehunch.checks._ancestry import called_op, child_under, children, enclosing, path_inside
 from tracehunch.checks._bias_copies import bias_copies
 from tracehunch.checks._copies import amount, copies, per_call
-from tracehunch.checks._copy_fixes import CASTS, INDEX_OP, MULTIPLYING, ON_REQUEST, is_on_request, remedy
+from tracehunch.checks._copy_fixes import (
+    CASTS,
+    EXPLICIT,
+    INDEX_OP,
+    MULTIPLYING,
+    ON_REQUEST,
+    is_on_request,
+    remedy,
+)
+from tracehunch.checks._launch_time import Waited
 from tracehunch.checks._layouts import copies_inside_convolutions, layout_copies, unnamed_layout_copies
 from tracehunch.checks._round_trips import round_trips, rows_of_casts
 from tracehunch.checks._row_loops import row_loops
 from tracehunch.checks._scopes import Placement, durations_us, place, place_ops
-from tracehunch.checks._weight import is_material, is_noticeable, severity
+from tracehunch.checks._weight import is_material, is_noticeable, severity_of_elapsed
 from tracehunch.checks._words import at_source
 from tracehunch.facts.model import Facts, ScopeFacts
 from tracehunch.trace.model import Int64
-from tracehunch.tree import NONE, Api
+from tracehunch.tree import NONE, Api, Tree
 from tracehunch.tree.names import ENGINE_PREFIX, names_that
 from tracehunch.verdict import CannotTell, Finding
 
 ID: Final = "hidden-copy"
-_LAYOUT_OPS: Final = frozenset({"aten::linear", "aten::reshape", "aten::flatten", "aten::unflatten"})
+_LAYING_OUT: Final = frozenset({"aten::reshape", "aten::flatten", "aten::unflatten"})
+_LAYOUT_OPS: Final = _LAYING_OUT | {"aten::linear"}
 _HIDDEN, _ON_REQUEST, _AUTOGRAD, _AUTOCAST, _UNKNOWN = range(5)
 
 
@@ -120,28 +132,39 @@ def _by_autocast(facts: Facts, rows: Int64, op: Int64) -> NDArray[np.bool_]:
 def _hidden(facts: Facts, where: Placement, scope: ScopeFacts, rows: Int64) -> Iterator[Finding]:
     """Report copies inside one op that is about something else."""
     tree = facts.tree
-    stake = where.per_call_us(scope, rows)
+    spent = where.per_call_us(scope, rows)
+    if not is_noticeable(facts, scope, spent):
+        return
     ops = called_op(tree, rows)
     longest = int(np.argmax(durations_us(tree.trace, rows)))
     row, op = int(rows[longest]), int(ops[longest])
     name = tree.trace.name_of(op)
     advice = remedy(name, path_inside(tree, row, op), children(tree, op))
-    worth_a_word = is_noticeable if advice.sure else is_material
-    if not worth_a_word(facts, scope, stake):
+    if not advice.sure and not is_material(facts, scope, spent):
         return
+    waited = Waited.of(facts, scope, rows, _copying_op(tree, rows))
+    stake = spent + waited.us
+    sure = advice.sure and not _small(facts, name)
     yield Finding(
         id=ID,
         scope=scope.scope.name,
-        severity=severity(facts, scope, rows) if advice.sure and not _small(facts, name) else "note",
+        severity=severity_of_elapsed(facts, scope, rows, stake) if sure else "note",
         confidence="high" if advice.sure else "medium",
         time_at_stake_us=stake,
         summary=f"{name} hides {amount(facts, scope, rows)}{at_source(tree, row)}",
-        cause=f"{name} {advice.cause}. At stake is the time of the copies.",
+        cause=f"{name} {advice.cause}. At stake is the time of the copies{waited}.",
         fix=advice.fix,
         evidence=tree.trace.events(np.concatenate([rows, np.unique(ops)])),
         subject=name,
         per_call=per_call(scope, rows),
+        idle=waited.pieces,
     )
+
+
+def _copying_op(tree: Tree, rows: Int64) -> Int64:
+    """Return for each copy the outermost op around it that does nothing else."""
+    outer = enclosing(tree, rows, lambda name: name in EXPLICIT or name in _LAYING_OUT)
+    return np.where(outer == NONE, tree.op[rows], outer).astype(np.int64)
 
 
 def _small(facts: Facts, name: str) -> bool:
@@ -155,25 +178,27 @@ def _small(facts: Facts, name: str) -> bool:
 def _asked_for(facts: Facts, where: Placement, scope: ScopeFacts, rows: Int64) -> Iterator[Finding]:
     """Report copies by an op that is there to copy."""
     tree = facts.tree
+    spent = where.per_call_us(scope, rows)
+    if not is_material(facts, scope, spent):
+        return
     ops = np.unique(called_op(tree, rows))
     name = tree.trace.name_of(int(ops[0]))
-    stake = where.per_call_us(scope, rows)
-    if not is_material(facts, scope, stake):
-        return
+    waited = Waited.of(facts, scope, rows, called_op(tree, rows))
     yield Finding(
         id=ID,
         scope=scope.scope.name,
         severity="note",
         confidence="high",
-        time_at_stake_us=stake,
+        time_at_stake_us=spent + waited.us,
         summary=f"{name}, called by the program, makes "
         f"{amount(facts, scope, rows)}{at_source(tree, int(rows[0]))}",
-        cause="The program asks for these copies by name. At stake is their time, if they can be done "
-        "without.",
+        cause=f"The program asks for these copies by name. At stake is their time{waited}, if they can be "
+        "done without.",
         fix=f"If they can: {ON_REQUEST.get(name, 'produce the data where and as it is needed')}.",
         evidence=tree.trace.events(np.concatenate([rows, ops])),
         subject=name,
         per_call=per_call(scope, rows),
+        idle=waited.pieces,
     )
 
 

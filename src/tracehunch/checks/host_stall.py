@@ -32,12 +32,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tracehunch.checks._idle import Idle, IdleCause, idle_of
-from tracehunch.checks._idle_frames import frame_during, is_in_pytorch
+from tracehunch.checks._idle_frames import are_in_pytorch, frame_during
 from tracehunch.checks._idle_rows import is_data_loading
 from tracehunch.checks._idle_scopes import most_specific
 from tracehunch.facts.model import Facts, ScopeFacts
 from tracehunch.trace.model import Int64
 from tracehunch.tree import NONE
+from tracehunch.tree.keys import groups_of, packed
 from tracehunch.tree.names import names_that
 from tracehunch.units import join, plural, printable, time_range_us, time_us
 from tracehunch.verdict import CannotTell, Finding
@@ -58,12 +59,12 @@ def check(facts: Facts) -> Iterable[Finding | CannotTell]:
     pieces = _outside_pytorch(facts, idle)
     scopes = most_specific(facts, idle, pieces)
     data = _is_loading(facts, idle, pieces)
-    for number in np.unique(scopes[scopes != NONE]).tolist():
-        for loading in (True, False):
-            mine = pieces[(scopes == number) & (data == loading)]
-            stall = _stall(facts, idle, facts.scopes[number], mine)
-            if stall.part >= _WORD:
-                yield _finding(facts, idle, stall, loading=loading)
+    placed = np.flatnonzero(scopes != NONE)
+    for group in groups_of(packed(scopes[placed], ~data[placed])):
+        mine = placed[group]
+        stall = _stall(facts, idle, facts.scopes[scopes[mine[0]]], pieces[mine])
+        if stall.part >= _WORD:
+            yield _finding(facts, idle, stall, loading=bool(data[mine[0]]))
 
 
 def _untold(facts: Facts, idle: Idle) -> Iterable[CannotTell]:
@@ -86,8 +87,8 @@ def _outside_pytorch(facts: Facts, idle: Idle) -> Int64:
     least = _WORD * tree.window.recorded_ns / 1e3 / max(pieces.size, 1)
     long = pieces[idle.length_us[pieces] >= least]
     loading = _is_loading(facts, idle, long)
-    kept = [not is_in_pytorch(tree, idle, piece) for piece in long[~loading].tolist()]
-    return np.union1d(long[loading], long[~loading][np.array(kept, dtype=bool)])
+    other = long[~loading]
+    return np.union1d(long[loading], other[~are_in_pytorch(tree, idle, other)])
 
 
 def _is_loading(facts: Facts, idle: Idle, pieces: Int64) -> NDArray[np.bool_]:
@@ -109,7 +110,7 @@ class _Stall:
 
 
 def _stall(facts: Facts, idle: Idle, scope: ScopeFacts, pieces: Int64) -> _Stall:
-    total = float(idle.within_us(scope, pieces).sum()) / max(np.unique(idle.device).size, 1)
+    total = float(idle.within_us(scope, pieces).sum()) / max(idle.n_devices, 1)
     recorded = facts.tree.window.recorded_ns / 1e3
     return _Stall(scope, pieces, total / len(scope.scope.calls), total / recorded if recorded > 0 else 0.0)
 

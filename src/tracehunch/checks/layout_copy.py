@@ -22,10 +22,12 @@ layout in which it is read, transpose once outside the loop what stays the same 
 consumer take the strided tensor: matrix products, elementwise ops and fused attention do.
 
 ## When it is fine
-Where many reads follow that are faster in the new layout than the copy was slow. What the program asked
-for by name is a note with its cost, what a convolution does by itself is a warning from 1 % of the trace's
-GPU time. A copy inside another op (`reshape` of a transposed tensor, `softmax` with `dtype=`) is no matter
-of this check but a `hidden-copy`.
+Where many reads follow that are faster in the new layout than the copy was slow. What the program asked for
+by name is a note with its cost, what a convolution does by itself is a warning from 1 % of the trace's GPU
+time and of the time in which the GPU works or waits for launches. In networks with about as many group norms
+as convolutions it is a note: PyTorch's group norm works in NCHW, so that channels_last moves the copies
+without saving them. A copy inside another op (`reshape` of a transposed tensor, `softmax` with `dtype=`) is
+no matter of this check but a `hidden-copy`.
 """
 
 from collections.abc import Iterable, Iterator
@@ -34,16 +36,18 @@ from typing import Final
 import numpy as np
 
 from tracehunch.checks._activities import on_gpu, uses
-from tracehunch.checks._ancestry import called_op
+from tracehunch.checks._ancestry import called_op, enclosing
 from tracehunch.checks._copies import amount, per_call
+from tracehunch.checks._launch_time import Waited
 from tracehunch.checks._layouts import (
+    CONTIGUOUS,
     copies_inside_convolutions,
     layout_copies,
     library_transforms,
     unnamed_layout_copies,
 )
 from tracehunch.checks._scopes import Placement, place, place_ops
-from tracehunch.checks._weight import is_material, is_noticeable, severity
+from tracehunch.checks._weight import is_material, is_noticeable, severity_of_elapsed
 from tracehunch.checks._words import at_source
 from tracehunch.facts.model import Facts, ScopeFacts
 from tracehunch.trace.model import Int64
@@ -58,9 +62,15 @@ _CHANNELS_LAST: Final = (
     "model = model.to(memory_format=torch.channels_last), and the input likewise, once: convolutions and "
     "what lies between them then keep that layout."
 )
-_ONE_DIMENSION: Final = (
-    "conv1d has no channels_last. Keep tensors as (batch, channels, length) through the network, or run it "
-    "as a conv2d of height 1 in channels_last."
+_BY_CONVOLUTION: Final = {
+    "aten::conv1d": "conv1d has no channels_last. Keep tensors as (batch, channels, length) through the "
+    "network, or run it as a conv2d of height 1 in channels_last.",
+    "aten::conv3d": _CHANNELS_LAST.replace("channels_last", "channels_last_3d"),
+}
+_COMPARE: Final = (
+    "Measure the network in both layouts, model.to(memory_format=torch.channels_last) with its input and "
+    "torch.contiguous_format: aten::group_norm works in NCHW and hands its result on in it, so that between "
+    "group norms and convolutions one of them copies either way."
 )
 _INSTEAD: Final = {
     "aten::contiguous": "Drop it where the consumer takes strided input, as matrix products, elementwise ops "
@@ -99,14 +109,14 @@ def _of_library(facts: Facts, where: Placement, scope: ScopeFacts, rows: Int64) 
     yield Finding(
         id=ID,
         scope=scope.scope.name,
-        severity=severity(facts, scope, rows),
+        severity="note" if _between_group_norms(facts) else severity_of_elapsed(facts, scope, rows, stake),
         confidence="high",
         time_at_stake_us=stake,
         summary=f"{library} changes the layout of what convolutions read and write{around}: "
         f"{amount(facts, scope, rows, ('kernel',))}{at_source(tree, int(rows[0]))}",
         cause=f"{library}'s kernel wants {'more channels' if padding else 'another layout'} than the tensors "
         "have. At stake is the time of the conversions.",
-        fix="Use channel counts that are multiples of 8." if padding else _fix(_subject(facts, rows)),
+        fix="Use channel counts that are multiples of 8." if padding else _fix(facts, rows),
         evidence=tree.trace.events(rows),
         subject=_subject(facts, rows),
         per_call=per_call(scope, rows),
@@ -122,8 +132,17 @@ def _conversions(facts: Facts, rows: Int64) -> tuple[str, list[str]]:
     return library, sorted(fields)
 
 
-def _fix(convolutions: str) -> str:
-    return _ONE_DIMENSION if convolutions == "aten::conv1d" else _CHANNELS_LAST
+def _fix(facts: Facts, rows: Int64) -> str:
+    if _between_group_norms(facts):
+        return _COMPARE
+    return _BY_CONVOLUTION.get(_subject(facts, rows), _CHANNELS_LAST)
+
+
+def _between_group_norms(facts: Facts) -> bool:
+    """Tell whether a program has a group norm for every other of its convolutions, as diffusion models do."""
+    trace, names = facts.tree.trace, facts.tree.trace.name[facts.tree.ops]
+    norms = int(names_that(trace, "aten::group_norm".__eq__)[names].sum())
+    return 2 * norms > int(names_that(trace, "aten::convolution".__eq__)[names].sum())
 
 
 def _subject(facts: Facts, rows: Int64) -> str:
@@ -133,47 +152,51 @@ def _subject(facts: Facts, rows: Int64) -> str:
 
 def _inside_convolutions(facts: Facts, where: Placement, scope: ScopeFacts, rows: Int64) -> Iterator[Finding]:
     """Report copies of inputs that a convolution makes because its operands differ in layout."""
-    stake = where.per_call_us(scope, rows)
-    if not is_noticeable(facts, scope, stake):
+    spent = where.per_call_us(scope, rows)
+    if not is_noticeable(facts, scope, spent):
         return
     tree, subject = facts.tree, _subject(facts, rows)
+    waited = Waited.of(facts, scope, rows, enclosing(tree, rows, CONTIGUOUS.__eq__))
     yield Finding(
         id=ID,
         scope=scope.scope.name,
-        severity=severity(facts, scope, rows),
+        severity=severity_of_elapsed(facts, scope, rows, spent + waited.us),
         confidence="high",
-        time_at_stake_us=stake,
+        time_at_stake_us=spent + waited.us,
         summary=f"{subject} copies an operand into another layout: {amount(facts, scope, rows)}"
         f"{at_source(tree, int(rows[0]))}",
         cause="Input and weight differ in layout, or one is strided, so that one is copied in each call. At "
-        "stake is the time of the copies.",
-        fix=_fix(subject),
+        f"stake is the time of the copies{waited}.",
+        fix=_fix(facts, rows),
         evidence=tree.trace.events(np.concatenate([rows, np.unique(called_op(tree, rows))])),
         subject=subject,
         per_call=per_call(scope, rows),
+        idle=waited.pieces,
     )
 
 
 def _on_request(facts: Facts, where: Placement, scope: ScopeFacts, rows: Int64) -> Iterator[Finding]:
     """Report copies that the program asked for by name, for the sake of their layout."""
-    stake = where.per_call_us(scope, rows)
-    if not is_noticeable(facts, scope, stake):
+    spent = where.per_call_us(scope, rows)
+    if not is_noticeable(facts, scope, spent):
         return
     tree, name = facts.tree, _subject(facts, rows)
+    waited = Waited.of(facts, scope, rows, called_op(tree, rows))
     yield Finding(
         id=ID,
         scope=scope.scope.name,
         severity="note",
         confidence="high",
-        time_at_stake_us=stake,
+        time_at_stake_us=spent + waited.us,
         summary=f"{name}, called by the program, lays tensors out anew: {amount(facts, scope, rows)}"
         f"{at_source(tree, int(rows[0]))}",
         cause="The tensor is transposed, permuted or expanded, and the program asks for a copy in another "
-        "layout. At stake is the time of the copies, if they can be done without.",
+        f"layout. At stake is the time of the copies{waited}, if they can be done without.",
         fix=_INSTEAD.get(name, _CONVERT_ONCE),
         evidence=tree.trace.events(np.concatenate([rows, np.unique(called_op(tree, rows))])),
         subject=name,
         per_call=per_call(scope, rows),
+        idle=waited.pieces,
     )
 
 

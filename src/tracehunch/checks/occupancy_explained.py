@@ -43,12 +43,14 @@ import numpy as np
 from tracehunch.checks._activities import gpu_positions, uses
 from tracehunch.checks._ancestry import enclosing
 from tracehunch.checks._matrix import is_matrix_kernel
+from tracehunch.checks._once import once
 from tracehunch.checks._scopes import durations_us, place, total_us
 from tracehunch.checks._sdpa_math import MATH_OP, SDPA_BACKEND
 from tracehunch.facts.model import Facts, KernelUse, ScopeFacts
 from tracehunch.hardware import MEASURABLE_SHARED_MEMORY, Occupancy, occupancy, sm_limits
 from tracehunch.trace.model import Cat, Int64
 from tracehunch.tree import NONE, Link
+from tracehunch.tree.keys import Lookup
 from tracehunch.tree.names import names_that
 from tracehunch.units import count, join, plural, printable, shorten, size, table_percent
 from tracehunch.verdict import CannotTell, Finding
@@ -219,10 +221,17 @@ def _transposes(facts: Facts, row: int) -> str:
     sdpa = int(enclosing(tree, [row], _is_fused_backend)[0])
     if sdpa == NONE:
         return ""
-    named = tree.ops[names_that(tree.trace, "aten::transpose".__eq__)[tree.trace.name[tree.ops]]]
-    inside = int((enclosing(tree, named, _is_fused_backend) == sdpa).sum())
+    inside = _transposes_in(facts).having([sdpa]).size
     found = f"{plural(inside, 'transpose')} of views" if inside else "no transposes"
     return f" Inside {tree.trace.name_of(sdpa)}: {found}."
+
+
+@once
+def _transposes_in(facts: Facts) -> Lookup:
+    """Return the fused backends' ops that transposes are in."""
+    tree = facts.tree
+    named = tree.ops[names_that(tree.trace, "aten::transpose".__eq__)[tree.trace.name[tree.ops]]]
+    return Lookup.of(enclosing(tree, named, _is_fused_backend))
 
 
 def _is_fused_backend(op: str) -> bool:

@@ -38,6 +38,7 @@ from tracehunch.checks._idle_scopes import directly_inside, program_scopes
 from tracehunch.facts.model import Facts, ScopeFacts
 from tracehunch.trace.model import Int64
 from tracehunch.tree import NONE
+from tracehunch.tree.keys import distinct, largest
 from tracehunch.units import count, join, printable, share, time_us
 from tracehunch.verdict import CannotTell, Finding, Severity
 
@@ -68,7 +69,8 @@ def check(facts: Facts) -> Iterable[Finding | CannotTell]:
 
 def overhead_bound_scopes(facts: Facts, idle: Idle) -> list[tuple[ScopeFacts, "Waiting"]]:
     """Find the scopes that the check reports."""
-    found = [(scope, _waiting(idle, scope)) for scope in program_scopes(facts, idle, IdleCause.LAUNCH)]
+    scopes = program_scopes(facts, idle, IdleCause.LAUNCH)
+    found = [(scope, _waiting(idle, scope)) for scope in scopes if _part(idle, scope) >= _WORD]
     return [(scope, waiting) for scope, waiting in found if _is_worth_a_word(waiting)]
 
 
@@ -106,17 +108,21 @@ class Waiting:
 
 def _waiting(idle: Idle, scope: ScopeFacts) -> Waiting:
     by_call = idle.by_call_us(scope, IdleCause.LAUNCH)
-    busy = scope.value("gpu_busy")
     pieces = idle.inside(scope, IdleCause.LAUNCH)
-    middle = float(np.median(by_call))
-    part = middle / (middle + busy) if isinstance(busy, int | float) and middle > 0 else 0.0
-    awaited = np.unique(idle.next_row[pieces][idle.next_row[pieces] != NONE])
-    return Waiting(float(by_call.mean()), part, round(awaited.size / len(scope.scope.calls)), pieces)
+    awaited = distinct(idle.next_row[pieces][idle.next_row[pieces] != NONE])
+    n_launches = round(awaited.size / len(scope.scope.calls))
+    return Waiting(float(by_call.mean()), _part(idle, scope), n_launches, pieces)
+
+
+def _part(idle: Idle, scope: ScopeFacts) -> float:
+    """Return the part that waiting has in the middle one of the calls, of the time at work or waiting."""
+    middle, busy = float(np.median(idle.by_call_us(scope, IdleCause.LAUNCH))), scope.value("gpu_busy")
+    return middle / (middle + busy) if isinstance(busy, int | float) and middle > 0 else 0.0
 
 
 def _finding(facts: Facts, idle: Idle, scope: ScopeFacts, waiting: Waiting) -> Finding:
     rows = idle.host_row[waiting.pieces]
-    longest = np.argsort(-idle.length_us[waiting.pieces], kind="stable")[:_EVIDENCE]
+    longest = largest(idle.length_us[waiting.pieces], _EVIDENCE)
     return Finding(
         id=ID,
         scope=scope.scope.name,

@@ -68,10 +68,10 @@ def check(facts: Facts) -> Iterable[Finding | CannotTell]:
     pageable = large.of(large.pageable)
     if not pageable.rows.size:
         return
-    for scope, to_device, rows in place(facts).groups(pageable.rows, pageable.to_device):
-        mine = pageable.of(np.isin(pageable.rows, rows))
-        rate = _pinned_rate(facts, copies.of(copies.pinned & (copies.to_device == bool(to_device))))
-        yield from _findings(_Slow.of(facts, scope, mine, rate))
+    pinned = copies.of(copies.pinned)
+    rates = [_pinned_rate(facts, pinned.of(pinned.to_device == way)) for way in (False, True)]
+    for scope, to_device, at in place(facts).positions(pageable.rows, pageable.to_device):
+        yield from _findings(_Slow.of(facts, scope, pageable.of(at), rates[to_device]))
 
 
 def _untold(facts: Facts, copies: HostCopies) -> Iterator[CannotTell]:
@@ -121,7 +121,7 @@ class _Slow:
     @classmethod
     def of(cls, facts: Facts, scope: ScopeFacts, copies: HostCopies, rate: _Rate) -> Self:
         copying = by_call_us(facts, scope, copies.rows)
-        calls = held_up_by(facts.tree, copies.rows)
+        calls = held_up_by(facts, copies.rows)
         held = by_call_us(facts, scope, calls)
         lengths = durations_us(facts.tree.trace, copies.rows)
         pinned = np.where(copies.n_bytes > 0, copies.n_bytes / rate.bytes_per_s * 1e6, lengths)

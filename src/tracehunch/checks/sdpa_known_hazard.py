@@ -40,7 +40,16 @@ from tracehunch.checks._sdpa_savings import Saving, saving_of
 from tracehunch.checks._weight import is_noticeable
 from tracehunch.checks._words import at_source
 from tracehunch.facts.model import Facts, ScopeFacts
-from tracehunch.predict.traced import SDPA, Explained, Group, TracedHazard, explain, traced_hazards, triangles
+from tracehunch.predict.traced import (
+    SDPA,
+    UNRECORDED,
+    Explained,
+    Group,
+    TracedHazard,
+    explain,
+    traced_hazards,
+    triangles,
+)
 from tracehunch.predict.traced.words import call_text
 from tracehunch.trace.model import Int64
 from tracehunch.tree.names import names_that
@@ -116,9 +125,8 @@ def _untold(explained: Explained) -> Iterator[CannotTell]:
     for reason in dict.fromkeys(group.unknown for group in without):
         alike = [group for group in without if group.unknown == reason]
         n_calls = sum(len(group.calls) for group in alike)
-        shapes = any(group.calls[0].recorded is None for group in alike)
         text = f"{plural(n_calls, 'SDPA call')} cannot be held against what is known: {printable(reason)}"
-        yield CannotTell(ID, "whole", text, "record_shapes=True" if shapes else "")
+        yield CannotTell(ID, "whole", text, "record_shapes=True" if reason == UNRECORDED else "")
 
 
 def _calls_of(scope: ScopeFacts, rows: Int64, seen: list[_Seen]) -> _Calls:

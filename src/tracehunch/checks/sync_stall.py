@@ -25,9 +25,10 @@ Once a step, where the GPU has much work queued for the next one: it is a note t
 time them: `torch.cuda.synchronize()` is right there. The wait in which the profiler collects what it
 recorded, at the end of the trace, is no finding.
 
-At stake is the idle GPU time that the waits lead to, at most the time waited. It is a warning from 1 % of
-the time recorded, or half of that where a call of the scope waits four times or more. Copies of more than
-64 KiB from or to pageable memory belong to `pageable-copy`.
+At stake is the idle GPU time that the waits lead to, at most the time waited; of tensors that are printed
+also that in which the GPU waits for the printing's launches, as far as stacks were recorded. It is a warning
+from 1 % of the time recorded, or half of that where a call of the scope waits four times or more. Copies of
+more than 64 KiB from or to pageable memory belong to `pageable-copy`.
 """
 
 from collections.abc import Iterable, Iterator
@@ -43,7 +44,7 @@ from tracehunch.checks._ancestry import called_op
 from tracehunch.checks._blocked import Blame, part_of_trace, typical_us
 from tracehunch.checks._idle import IdleCause
 from tracehunch.checks._scopes import by_call_us, durations_us, place_rows
-from tracehunch.checks._waits import WaitKind, Waits
+from tracehunch.checks._waits import WaitKind, Waits, printing
 from tracehunch.checks._weight import on_average
 from tracehunch.checks._words import at_source
 from tracehunch.facts.intervals import Cover
@@ -105,11 +106,16 @@ class _Stall:
         longest = int(rows[np.argmax(durations_us(facts.tree.trace, rows))])
         waited = by_call_us(facts, scope, rows)
         blame = Blame.of(facts, scope, rows, IdleCause.SYNC, IdleCause.COPY)
+        if kind == WaitKind.PRINT:
+            blame = blame.and_launches_in(facts, scope, printing(facts.tree))
         return cls(facts, scope, kind, rows, longest, int(source[longest]), waited, blame)
 
     @property
     def per_call(self) -> float:
-        return round(self.rows.size / len(self.scope.scope.calls), 1)
+        """How often a call waits; a copy and the wait that follows it in the same op are one."""
+        op = self.facts.tree.op[self.rows]
+        number = int(np.unique(op[op != NONE]).size + (op == NONE).sum())
+        return round(number / len(self.scope.scope.calls), 1)
 
     @property
     def name(self) -> str:
@@ -138,7 +144,7 @@ def _findings(stall: _Stall) -> Iterator[Finding]:
         summary=f"{stall.name}{_via(stall)} makes the host wait for the GPU {_how_often(stall)}"
         f"{at_source(tree, stall.longest)}{_other_lines(stall)}",
         cause=f"{advice.cause}. {_attribution(stall)}At stake is the idle time of the GPU that follows from "
-        "the waits, at most the time waited.",
+        f"the waits, at most the time waited{_and(stall)}.",
         fix=advice.fix,
         evidence=tree.trace.events(_cited(stall)),
         subject=stall.name,
@@ -182,6 +188,11 @@ def _advice(stall: _Stall) -> fixes.Remedy:
         WaitKind.LIBRARY: fixes.LIBRARY,
     }
     return by_kind.get(stall.kind) or fixes.remedy(stall.facts.tree, stall.source, stall.longest)
+
+
+def _and(stall: _Stall) -> str:
+    """Say what else the fix saves."""
+    return ", and that in which it waits for the printing's launches" if stall.kind == WaitKind.PRINT else ""
 
 
 def _via(stall: _Stall) -> str:

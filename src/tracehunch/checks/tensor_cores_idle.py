@@ -42,7 +42,7 @@ from tracehunch.checks._product_inputs import (
     on_general_purpose_cores,
 )
 from tracehunch.checks._scopes import Placement, place
-from tracehunch.checks._weight import is_material, severity
+from tracehunch.checks._weight import is_material, severity, severity_of_slow
 from tracehunch.checks._words import at_source, is_amd
 from tracehunch.facts.model import Facts, ScopeFacts
 from tracehunch.trace.model import Int64
@@ -89,7 +89,7 @@ def _finding(facts: Facts, where: Placement, scope: ScopeFacts, rows: Int64, *, 
     return Finding(
         id=ID,
         scope=scope.scope.name,
-        severity=severity(facts, scope, rows, saving.us),
+        severity=(severity if fallback else severity_of_slow)(facts, scope, rows, saving.us),
         confidence="high" if saving.known else "medium",
         time_at_stake_us=saving.us,
         summary=f"16-bit inputs, yet {number} a call of {join(names[:3]) or 'unknown ops'} ran on "

@@ -46,7 +46,7 @@ from tracehunch.checks._scopes import Placement, durations_us, place, place_ops
 from tracehunch.checks._score_traffic import Traffic, element_bytes, score_traffic
 from tracehunch.checks._sdpa_inputs import HALF
 from tracehunch.checks._sdpa_time import is_fusible, sdpa_estimate
-from tracehunch.checks._weight import is_material, is_noticeable, severity
+from tracehunch.checks._weight import is_material, is_noticeable, severity_of_elapsed
 from tracehunch.checks._words import at_source
 from tracehunch.facts.model import Facts, ScopeFacts
 from tracehunch.trace.model import Int64
@@ -120,7 +120,7 @@ def _finding(facts: Facts, scope: ScopeFacts, parts: list[_Part]) -> Iterable[Fi
     yield Finding(
         id=ID,
         scope=scope.scope.name,
-        severity=severity(facts, scope, rows, saved),
+        severity=severity_of_elapsed(facts, scope, rows, saved),
         confidence=_confidence(facts, largest.one),
         time_at_stake_us=saved,
         summary=f"{_what(parts)} by hand, {_times(number)} a call: "

@@ -3,7 +3,8 @@
 ## What it means
 Inside `Optimizer.step`, ops such as `mul_`, `lerp_`, `addcmul_` and `addcdiv_` ran once for each parameter,
 each with a kernel of its own, instead of a `foreach` implementation (the same ops for many tensors in one
-kernel) or a `fused` one (the whole update of many tensors in one kernel).
+kernel) or a `fused` one (the whole update of many tensors in one kernel). Or a loop of the program's own did
+such arithmetic in place on 16 tensors or more, as an update or a moving average of weights by hand does.
 
 ## Why it costs
 AdamW takes 8 kernels a parameter; a model has hundreds of parameters, and each launch costs 5 to 30 us on
@@ -17,16 +18,17 @@ Count the kernels in the step: per tensor, they grow with the number of paramete
 ## How to fix
 `torch.optim.AdamW(params, fused=True)`; `Adam` and `SGD` have it as well. Where `fused` is not to be had,
 `foreach=True`, which is the default on a GPU, unless `foreach=False` or `differentiable=True` was passed or a
-parameter is not a plain tensor on the GPU. For an optimizer of your own, use the `torch._foreach_` functions
-on lists of tensors, or `torch.compile` its step.
+parameter is not a plain tensor on the GPU. For an optimizer of your own, or a moving average of weights, use
+the `torch._foreach_` functions on lists of tensors, or `torch.compile` it.
 
 ## When it is fine
 `foreach` needs memory for its intermediate results, as much as all parameters together; on a full GPU the
 loop can be right, though `fused` needs none. A `foreach` step of Adam is a note at most: `fused` would save
-GPU time.
+GPU time. So is a loop of the program's own over tensors of one size: it may be one tensor that changes again
+and again.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Self
 
@@ -36,9 +38,10 @@ from tracehunch.checks._activities import on_cpu_alone, on_gpu
 from tracehunch.checks._launch_time import awaited, is_worth_a_warning, is_worth_a_word, length_us
 from tracehunch.checks._optimizers import Steps, optimizer_steps
 from tracehunch.checks._scopes import durations_us, place
+from tracehunch.checks._update_loops import UpdateLoop, update_loops
 from tracehunch.checks._words import at_source
 from tracehunch.facts.model import Facts, ScopeFacts
-from tracehunch.units import plural, time_us
+from tracehunch.units import join, plural, time_us
 from tracehunch.verdict import CannotTell, Finding
 
 ID: Final = "unfused-optimizer"
@@ -74,6 +77,7 @@ def check(facts: Facts) -> Iterable[Finding | CannotTell]:
             yield from _by_tensor(facts, by_tensor)
         else:
             yield from _without_gpu(facts, by_tensor)
+    yield from _of_own_loops(facts)
 
 
 def _by_tensor(facts: Facts, steps: Steps) -> Iterator[Finding]:
@@ -146,9 +150,50 @@ def _without_gpu(facts: Facts, steps: Steps) -> Iterator[CannotTell]:
         yield CannotTell(ID, "whole", reason, "ProfilerActivity.CUDA")
 
 
+def _of_own_loops(facts: Facts) -> Iterator[Finding]:
+    """Report loops of the program's own that update tensor by tensor."""
+    by_row = {int(loop.rows[0]): loop for loop in update_loops(facts)}
+    patterns = sorted({loop.pattern for loop in by_row.values()})
+    keys = [patterns.index(loop.pattern) for loop in by_row.values()]
+    for scope, _, rows in place(facts).groups(list(by_row), keys):
+        yield from _own_loop(facts, scope, [by_row[row] for row in rows.tolist()])
+
+
+def _own_loop(facts: Facts, scope: ScopeFacts, loops: Sequence[UpdateLoop]) -> Iterator[Finding]:
+    calls, first, passes = len(scope.scope.calls), loops[0], max(loop.iterations for loop in loops)
+    sure = all(loop.sizes_differ for loop in loops)
+    again = np.concatenate([loop.rows[loop.of_one_pass :] for loop in loops])
+    pieces = awaited(facts, again)
+    fixed_us = float(np.minimum(durations_us(facts.tree.trace, again), _FIXED_US).sum())
+    stake = (length_us(facts, pieces) + fixed_us) / calls
+    if not is_worth_a_word(facts, scope, stake) or not (sure or first.of_one_pass > 1):
+        return
+    rows = np.concatenate([loop.rows for loop in loops])
+    names = join(list(dict.fromkeys(first.pattern)))
+    number = round(rows.size / calls, 1)
+    yield Finding(
+        id=ID,
+        scope=scope.scope.name,
+        severity="warning" if sure and is_worth_a_warning(facts, scope, stake) else "note",
+        confidence="high" if sure else "low",
+        time_at_stake_us=stake,
+        summary=f"a Python loop updates {plural(passes, 'tensor')} one by one "
+        f"with {names}: {plural(number, 'kernel')} a call{at_source(facts.tree, int(rows[0]))}",
+        cause="Each op of the update is launched for each tensor. At stake is what all passes but one cost: "
+        f"{time_us(length_us(facts, pieces) / calls)} in which the GPU waits for their launches, and up to a "
+        "microsecond of its own each.",
+        fix="torch._foreach_ functions work on lists of tensors, as torch._foreach_add_(params, grads, "
+        "alpha=-lr) or torch._foreach_lerp_(averages, params, 0.01); or torch.compile the loop.",
+        evidence=facts.tree.trace.events(rows),
+        subject=", ".join(dict.fromkeys(first.pattern)),
+        per_call=number,
+        idle=tuple(pieces.tolist()),
+    )
+
+
 def _by_scope(facts: Facts, steps: Steps) -> Iterator[tuple[ScopeFacts, Steps]]:
-    for scope, rows in place(facts).by_scope(steps.rows):
-        yield scope, steps.only(np.isin(steps.rows, rows))
+    for scope, _, at in place(facts).positions(steps.rows):
+        yield scope, steps.only(at)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import click
 
 from tracehunch.cli import common
 from tracehunch.cli.inputs import refuse_to_overwrite
-from tracehunch.cli.options import debug_option, gate_options, output_options
+from tracehunch.cli.options import all_option, debug_option, gate_options, output_options
 from tracehunch.units import join, plural, printable
 
 if TYPE_CHECKING:
@@ -24,10 +24,17 @@ if TYPE_CHECKING:
 @click.argument("hunch", type=click.Path(path_type=Path))
 @click.argument("trace")
 @output_options
+@all_option
 @gate_options("warning")
 @debug_option
 def check(  # noqa: PLR0917  # click passes all by name
-    hunch: Path, trace: str, output_format: str | None, output: Path | None, fail_on: str, strict: bool
+    hunch: Path,
+    trace: str,
+    output_format: str | None,
+    output: Path | None,
+    all_findings: bool,
+    fail_on: str,
+    strict: bool,
 ) -> int:
     """Hold TRACE against the claims of HUNCH, a hunch.toml.
 
@@ -48,7 +55,7 @@ def check(  # noqa: PLR0917  # click passes all by name
     recorded = common.read_trace(trace)
     seen = api.check(claimed.guess, recorded)
     _tell(claimed, recorded, hunch)
-    common.emit(_rendered(seen, picked, output, trace), output)
+    common.emit(_rendered(seen, picked, output, trace, all_findings=all_findings), output)
     _tell_untold(seen, strict=strict)
     counted = _without_known(seen, claimed.guess)
     code = _code(counted, fail_on, strict=strict)
@@ -105,31 +112,36 @@ def _lost(seen: Look) -> str:
     return f"{plural(len(seen.verdict.cannot_tell), 'claim')} could not be told"
 
 
-def _rendered(seen: Look, picked: str, output: Path | None, source: str) -> str | bytes:
+def _rendered(
+    seen: Look, picked: str, output: Path | None, source: str, *, all_findings: bool
+) -> str | bytes:
     if picked == "json":
         from tracehunch.report import json_report  # noqa: PLC0415  # a renderer is imported only when it is needed
 
         return json_report.render(seen)
+    from tracehunch.report.summary import Selection  # noqa: PLC0415  # as above
+
+    selection = Selection(all_findings=all_findings)
     if picked == "markdown":
         from tracehunch.report import markdown  # noqa: PLC0415  # as above
 
-        return markdown.render(seen, source=source)
+        return markdown.render(seen, selection=selection, source=source)
     from tracehunch.report import terminal  # noqa: PLC0415  # as above
 
-    return terminal.render(seen, view=common.view(output), source=source, numbers=False)
+    return terminal.render(seen, view=common.view(output), selection=selection, source=source, numbers=False)
 
 
 def _tell(claimed: Hunch, recorded: Trace, path: Path) -> None:
     """Tell what a person should know of the guess before they trust the verdict."""
-    from tracehunch.guess.context import difference  # noqa: PLC0415  # numpy loads with it
+    from tracehunch.guess.context import differences  # noqa: PLC0415  # numpy loads with it
 
     if claimed.edited:
         common.note(f"{path} was edited after it was sealed; it is taken as it is now")
-    for name in ("device", "torch"):
-        if (pair := difference(claimed.guess.context, recorded, name)) is not None:
-            common.note(
-                f"the guess was made for {name} {pair[0]}, the trace is of {pair[1]}: counts may differ"
-            )
+    for name, expected, found in differences(claimed.guess.context, recorded):
+        common.note(
+            f"the guess was made for {name} {printable(expected)}, the trace is of {printable(found)}: "
+            "counts may differ"
+        )
 
 
 def _tell_untold(seen: Look, *, strict: bool) -> None:

@@ -9,7 +9,7 @@ import click
 
 from tracehunch.cli import common
 from tracehunch.cli.failures import did_you_mean
-from tracehunch.cli.glossary import glossary, op_page
+from tracehunch.cli.glossary import glossary, op_page, wrapped
 from tracehunch.cli.options import debug_option
 from tracehunch.units import printable
 
@@ -94,7 +94,5 @@ def _fact(key: Key) -> str:
     lines = [key.name, f"  meaning      {key.meaning}", f"  unit         {key.unit}, per call of a scope"]
     lines += [f"  in JSON      {key.json_name}"] if key.json_name != key.name else []
     lines += [f"  record with  {key.needs}"] if key.needs else []
-    lines += (
-        [] if key.measured else ["  measured     not yet: a claim about it cannot be told by this version"]
-    )
+    lines += [wrapped(key.detail)] if key.detail else []
     return "\n".join(lines)

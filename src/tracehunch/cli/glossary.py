@@ -33,18 +33,19 @@ def op_page(name: str) -> str:
         f"'tracehunch explain' decodes a kernel's name. A hunch.toml may claim of it as of a scope: "
         f'scope = "{name}".'
     )
-    return f"{name}\n{_wrapped(text)}"
+    return f"{name}\n{wrapped(text)}"
 
 
 def _page(word: str, table: Mapping[str, object]) -> str:
-    lines = [word, _wrapped(str(table["text"]))]
+    lines = [word, wrapped(str(table["text"]))]
     see = table.get("see")
     if isinstance(see, list):
-        lines.append(_wrapped(f"see also: {', '.join(see)}"))
+        lines.append(wrapped(f"see also: {', '.join(see)}"))
     return "\n".join(lines)
 
 
-def _wrapped(text: str) -> str:
+def wrapped(text: str) -> str:
+    """Return a text as the indented lines of a page."""
     return textwrap.fill(
         text,
         _WIDTH,

@@ -32,7 +32,11 @@ def why(
     refuse_odd_cudnn(cudnn)
     asked = Asked(torch=torch_version, cudnn=cudnn, gpu=gpu_of(gpu) if gpu else None)
     tree = link(common.read_trace(source))
-    common.emit(_rendered(explain(tree, asked), tree, picked, output, source), output)
+    explained = explain(tree, asked)
+    common.emit(_rendered(explained, tree, picked, output, source), output)
+    on_gpu = any(group.calls[0].place == "gpu" for group in explained.groups)
+    if (gpu or cudnn) and explained.groups and not on_gpu:
+        common.note(f"{'--gpu' if gpu else '--cudnn'} changes nothing: no call ran on a GPU")
     return common.FINE
 
 

@@ -10,11 +10,12 @@ import click
 
 from tracehunch.cli import common
 from tracehunch.cli.inputs import refuse_to_overwrite
-from tracehunch.cli.options import debug_option, gate_options, output_options
+from tracehunch.cli.options import all_option, debug_option, gate_options, output_options
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tracehunch.report.summary import Selection
     from tracehunch.verdict import Look
 
 _TABLE_ROWS: Final = 25
@@ -44,6 +45,7 @@ _TABLE_WIDTH: Final = 200  # where nobody told how wide the output is
 @click.option(
     "--all-scopes", "--frameworks", is_flag=True, help="List every scope, also those that frameworks wrote."
 )
+@all_option
 @gate_options("never")
 @debug_option
 def look(  # noqa: PLR0917  # click passes all by name
@@ -54,6 +56,7 @@ def look(  # noqa: PLR0917  # click passes all by name
     top: int | None,
     table: bool,
     all_scopes: bool,
+    all_findings: bool,
     fail_on: str,
     strict: bool,
 ) -> int:
@@ -62,6 +65,8 @@ def look(  # noqa: PLR0917  # click passes all by name
     TRACE is a file that PyTorch's profiler wrote (.json, also compressed), a folder of such files (the newest
     is taken), or - for standard input.
     """
+    from tracehunch.report.summary import Selection  # noqa: PLC0415  # numpy loads with it
+
     picked = common.pick_format(output_format, output)
     refuse_to_overwrite(output, Path(trace))
     seen = _examined(trace)
@@ -70,7 +75,8 @@ def look(  # noqa: PLR0917  # click passes all by name
     if table:
         result = _table(seen, picked, output, top or _TABLE_ROWS)
     else:
-        result = _report(seen, picked, output, scopes, top or _KERNELS, all_scopes=all_scopes, source=named)
+        chosen = Selection(scopes, top or _KERNELS, all_scopes=all_scopes, all_findings=all_findings)
+        result = _report(seen, picked, output, chosen, source=named)
     common.emit(result, output)
     return common.exit_code(seen, fail_on, strict=strict)
 
@@ -88,23 +94,13 @@ def _named(source: str, seen: Look) -> str:
 
 
 def _report(
-    seen: Look,
-    picked: str,
-    output: Path | None,
-    scopes: tuple[str, ...],
-    top: int,
-    *,
-    all_scopes: bool,
-    source: str,
+    seen: Look, picked: str, output: Path | None, selection: Selection, *, source: str
 ) -> str | bytes:
     """Render in the format picked; a renderer is imported only when it is needed."""
-    from tracehunch.report.summary import Selection  # noqa: PLC0415  # loaded only where it is needed
-
-    selection = Selection(scopes=scopes, top=top, all_scopes=all_scopes)
     if picked == "json":
         from tracehunch.report import json_report  # noqa: PLC0415  # loaded only where it is needed
 
-        return json_report.render(seen, scopes=scopes)
+        return json_report.render(seen, scopes=selection.scopes)
     if picked == "markdown":
         from tracehunch.report import markdown  # noqa: PLC0415  # loaded only where it is needed
 

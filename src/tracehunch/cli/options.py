@@ -48,6 +48,13 @@ def output_options(command: Command) -> Command:
     )(command)
 
 
+def all_option(command: Command) -> Command:
+    """``--all``: parameter ``all_findings: bool``."""
+    return click.option(
+        "--all", "all_findings", is_flag=True, help="Show every finding in full, not the eight costliest."
+    )(command)
+
+
 def gate_options(default: str) -> Callable[[Command], Command]:
     """``--fail-on`` and ``--strict``: parameters ``fail_on: str`` and ``strict: bool``."""
 

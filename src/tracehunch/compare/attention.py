@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from tracehunch.facts.sdpa import backend_of_op
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -26,7 +28,9 @@ def attention_groups(
 
 
 def is_fused(use: Use) -> bool:
-    """Whether it is a kernel of a fused attention."""
+    """Whether it is a kernel of a fused attention, on a CPU its op."""
+    if use.kind == "op":
+        return "_scaled_dot_product_" in use.op and backend_of_op(use.op) not in (None, "math")
     return use.identity is not None and use.identity.algorithm.startswith("attention-")
 
 

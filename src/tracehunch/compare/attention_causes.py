@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 from tracehunch.compare.attention import is_fused
 from tracehunch.compare.changes import count
-from tracehunch.compare.dispatch import why_it_ran
 from tracehunch.compare.model import Cause
+from tracehunch.compare.sdpa_calls import tensor_text
 from tracehunch.units import join, plural, printable
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tracehunch.compare.sdpa_calls import SdpaDiff
     from tracehunch.facts.model import ScopeFacts
 
+UNKNOWN: Final = "unknown"
 _NONE: Final = "none"
 _STEPS: Final = (
     "add", "add_", "mul", "mul_", "div", "div_", "masked_fill", "masked_fill_", "where", "copy_", "clone",
@@ -35,8 +36,8 @@ def is_attention(change: Change) -> bool:
 
 def attention_causes(change: Change, scene: Scene) -> Iterator[Cause]:
     """Say what backends ran and why, and in what the calls' inputs differ."""
-    first, second = _backend(scene.pair.before), _backend(scene.pair.after)
-    if first != second:
+    first, second = backend_of(scene.pair.before), backend_of(scene.pair.after)
+    if first != second and UNKNOWN not in (first, second):
         yield from _other_backend(change, first, second)
     sdpa = scene.sdpa
     if sdpa is not None and sdpa.differences and not _is_core(change):
@@ -44,14 +45,11 @@ def attention_causes(change: Change, scene: Scene) -> Iterator[Cause]:
         return
     if sdpa is not None and sdpa.differences:
         same = f"SDPA stays on {second}, but " if first == second and second != _NONE else "SDPA: "
-        yield Cause("sdpa-inputs", f"{same}{join(sdpa.differences)}")
+        yield Cause("sdpa-inputs", f"{same}{'; '.join(sdpa.differences)}")
     if first == second or sdpa is None:
         return
-    for backend, inputs, tree, when in (
-        (first, sdpa.before, scene.before, "before"),
-        (second, sdpa.after, scene.after, "now"),
-    ):
-        if why := why_it_ran(backend, inputs, tree.trace):
+    for why, when in ((sdpa.why_before, "before"), (sdpa.why_after, "now")):
+        if why:
             yield Cause("dispatcher", f"{when}, {why}", "medium")
     for entry in scene.environment.settings:
         if entry.name.startswith("sdp_") or entry.name == "deterministic":
@@ -69,11 +67,14 @@ def _multiplies(use: Use) -> bool:
 
 def _beside(change: Change, sdpa: SdpaDiff) -> Cause:
     """Explain what SDPA launches beside attention itself."""
-    mask = sdpa.after.mask if sdpa.after is not None else None
+    mask = sdpa.after.call.mask if sdpa.after is not None else None
     if change.after and not change.before and mask is not None and mask.dtype == "bool":
         text = "every SDPA call turns its boolean mask into one that is added"
-        return Cause("mask-conversion", f"{text} (attn_mask: {mask})")
-    return Cause("sdpa-inputs", "SDPA's inputs changed, and with them what it does beside attention itself")
+        return Cause("mask-conversion", f"{text} (attn_mask: {tensor_text(mask)})")
+    differences = "; ".join(sdpa.differences or ())
+    return Cause(
+        "sdpa-inputs", f"with SDPA's inputs what it does beside attention itself changed: {differences}"
+    )
 
 
 def fused_attention_steps(change: Change, scene: Scene) -> Iterator[Cause]:
@@ -110,21 +111,22 @@ def _other_backend(change: Change, first: str, second: str) -> Iterator[Cause]:
 
 
 def _kernels(change: Change) -> str:
-    """``: 20 kernels a call -> 1 kernel``; nothing on a CPU."""
+    """``: 20 kernels a call -> 1 kernel``; nothing where both are as many, as on a CPU."""
     n_before, n_after = (
         count([use for use in uses if use.kind == "kernel"]) for uses in (change.before, change.after)
     )
     return (
         f": {plural(n_before, 'kernel')} a call -> {plural(n_after, 'kernel')}"
-        if n_before and n_after
+        if n_before and n_after and n_before != n_after
         else ""
     )
 
 
-def _backend(scope: ScopeFacts) -> str:
+def backend_of(scope: ScopeFacts) -> str:
+    """Return what attention ran on in a scope: one name, or ``flash and math``."""
     value = scope.value("sdpa.backend")
     if value is None:
-        return "unknown"
+        return UNKNOWN
     return join([str(one) for one in value]) if isinstance(value, tuple) else str(value)
 
 

@@ -6,14 +6,13 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from tracehunch.compare.attention_causes import attention_causes, is_attention
+from tracehunch.compare.attention_causes import attention_causes, fused_attention_steps, is_attention
 from tracehunch.compare.changes import count
-from tracehunch.compare.fusion import names_op
-from tracehunch.compare.input_causes import copied_input, input_causes
+from tracehunch.compare.fusion import is_tried, names_op
+from tracehunch.compare.input_causes import copied_input, input_causes, inputs_of_its_op
 from tracehunch.compare.kernel_words import kernel_difference
 from tracehunch.compare.model import Cause
 from tracehunch.compare.paths import OPTIMIZER
-from tracehunch.facts.activities import COPY_OPS
 from tracehunch.tree import Api, source_line
 from tracehunch.units import count as number
 from tracehunch.units import elide, join, plural, printable
@@ -28,6 +27,9 @@ if TYPE_CHECKING:
     from tracehunch.verdict import Finding
 
 _ENGINE: Final = "autograd::engine::evaluate_function: "
+_NAMED: Final = 4  # generated kernels whose ops are told
+_OPS: Final = 6  # of one kernel
+_NAME: Final = 72  # characters of a generated kernel's name
 _SENTENCE: Final = re.compile(r"(?<=[\w)])\. (?=[A-Z])")
 _FLAGS: Final = {
     "matmul_allow_tf32": ("gemm",),
@@ -67,37 +69,53 @@ def explained(change: Change, scene: Scene) -> Change:
 
 
 def _causes(change: Change, scene: Scene) -> Iterator[Cause]:
+    on_attention = is_attention(change)
     yield from _fusion(change)
+    yield from _tried(change)
     yield from _optimizer(change)
-    if is_attention(change):
+    if on_attention:
         yield from attention_causes(change, scene)
-    yield from _calls(change, scene)
-    yield from _findings(change, scene)
-    yield from copied_input(change, scene.before, scene.after, scene.sdpa)
-    if change.kind in ("kernel", "replaced"):
-        yield from _kernel(change, scene)
-    if (
-        change.before
-        and change.after
-        and not (is_attention(change) and scene.sdpa and scene.sdpa.differences)
-    ):
+    if change.before and change.after and not (on_attention and scene.sdpa and scene.sdpa.differences):
         same = not scene.environment.deciding
         yield from input_causes(change, scene.before, scene.after, same_environment=same)
+    yield from _calls(change, scene)
+    if not on_attention:
+        yield from inputs_of_its_op(change, scene)
+    yield from copied_input(change, scene.before, scene.after, scene.sdpa)
+    if change.kind == "kernel":
+        yield from _kernel(change, scene)
+    yield from _findings(change, scene)
+    yield from fused_attention_steps(change, scene)
     yield from _source(change, scene)
 
 
 def _fusion(change: Change) -> Iterator[Cause]:
+    """Say which ops the kernels of torch.compile are named after."""
     if change.kind not in ("fused", "unfused"):
         return
     generated = change.after if change.kind == "fused" else change.before
     ops = change.before if change.kind == "fused" else change.after
     for kernel in sorted(generated, key=lambda use: -use.time.value)[:_NAMED]:
-        merged = join(list(dict.fromkeys(_op_name(use) for use in ops if names_op(kernel, use))))
+        named = list(dict.fromkeys(_op_name(use) for use in ops if names_op(kernel, use)))
+        more = len(named) - _OPS
+        merged = f"{', '.join(named[:_OPS])} and {more} more" if more > 0 else join(named)
         name = elide(printable(kernel.name), _NAME)
         if change.kind == "fused":
             yield Cause("fused", f"torch.compile merges {merged} into {name}")
         else:
-            yield Cause("unfused", f"{merged} run by themselves; before, torch.compile merged them in {name}")
+            verb = "runs by itself" if len(named) == 1 else "run by themselves"
+            what = "it" if len(named) == 1 else "them"
+            yield Cause("unfused", f"{merged} {verb}; before, torch.compile merged {what} in {name}")
+
+
+def _tried(change: Change) -> Iterator[Cause]:
+    """Say of kernels that torch.compile only measures that they are not the program's."""
+    uses = (*change.before, *change.after)
+    if uses and all(is_tried(use) for use in uses):
+        text = (
+            "torch.compile tries configurations of its kernels while it compiles: not the program's own work"
+        )
+        yield Cause("autotuning", text)
 
 
 def _optimizer(change: Change) -> Iterator[Cause]:
@@ -119,12 +137,8 @@ def _optimizer_kind(uses: Sequence[Use]) -> str:
     return "tensor by tensor (foreach=False: a kernel for each step of each tensor)"
 
 
-_NAMED: Final = 4
-_NAME: Final = 72  # characters of a generated kernel's name
-
-
 def _op_name(use: Use) -> str:
-    return printable(use.path[0] if use.path else use.name, 80)
+    return printable((use.path[0] if use.path else use.name).removeprefix(_ENGINE), 80)
 
 
 def _calls(change: Change, scene: Scene) -> Iterator[Cause]:
@@ -190,11 +204,12 @@ def _findings(change: Change, scene: Scene) -> Iterator[Cause]:
 
 
 def _kernel(change: Change, scene: Scene) -> Iterator[Cause]:
+    """Say in what the kernels differ, and what picks them."""
     if is_attention(change):
         return
-    words = kernel_difference(change.before, change.after)
-    if words:
-        yield Cause("kernel", f"another kernel for the same op: {words}")
+    if words := kernel_difference(change.before, change.after):
+        same = {use.op for use in change.before} == {use.op for use in change.after}
+        yield Cause("kernel", f"another kernel{' for the same op' if same else ''}: {words}")
     algorithms = {use.identity.algorithm for use in change.after if use.identity is not None}
     for entry in scene.environment.settings:
         if algorithms & set(_FLAGS.get(entry.name, ())):
@@ -214,8 +229,3 @@ def _source(change: Change, scene: Scene) -> Iterator[Cause]:
 
 def _plain(op: str) -> str:
     return elide(printable(op.removeprefix(_ENGINE)), _NAME)
-
-
-def is_copy(use: Use) -> bool:
-    """Whether it only copies, casts or lays out data."""
-    return use.kind == "memcpy" or (use.kind == "kernel" and use.op in COPY_OPS)

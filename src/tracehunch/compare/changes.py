@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from tracehunch.compare.model import Change, ChangeKind, Spread
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
 
 EVIDENCE: Final = 32
 """Events kept as evidence of one side of a change."""
+
+_MOST: Final = 0.5
+"""Share of what a scope moved by from which on a change is why it did."""
 
 _HALF: Final = 0.5  # of an activity a call: below, both sides run as many
 
@@ -41,6 +45,19 @@ def changes_of(matches: Sequence[Match], before: Trace, after: Trace, *, on_gpu:
                     evidence_after=_evidence(after, match.after),
                 )
             )
+    return sorted(found, key=rank)
+
+
+def without_doubt(changes: Sequence[Change], moved_us: float) -> list[Change]:
+    """Take as no noise what makes up most of what its scope moved by beyond noise.
+
+    The spread of many uses together is told only by bounds, which are wide.
+    """
+    if not moved_us:
+        return list(changes)
+    found = [
+        replace(change, is_noise=change.is_noise and change.delta_us / moved_us < _MOST) for change in changes
+    ]
     return sorted(found, key=rank)
 
 

@@ -102,20 +102,19 @@ class EnvironmentDiff:
     def unknown(self, *where: Status) -> tuple[str, ...]:
         """Names of what should be known for times to compare, and is not: on one side, or on both."""
         wanted = _FOR_GPU if self.on_gpu[1] else _FOR_CPU
-        told = {_STANDS_FOR.get(one.name, one.name) for one in self.entries if one.status in _TOLD}
-        missing = {one.name: one.status for one in self.entries if one.group in ("machine", "versions")}
-        found = []
-        for name in wanted:
-            if name in told:
-                continue
-            stands = [one for one in missing if _STANDS_FOR.get(one, one) == name]
-            statuses = {missing[one] for one in stands} or {"unknown"}
-            if statuses & set(where):
-                found.append(name)
-        return tuple(found)
+        return tuple(name for name in wanted if self._told(name) in where)
 
-
-_TOLD: Final = ("same", "differs")
+    def _told(self, name: str) -> Status:
+        """Who tells something, by whatever stands for it: CUDA's version, or on the other side HIP's."""
+        alike = [
+            one
+            for one in self.entries
+            if one.group in ("machine", "versions") and _STANDS_FOR.get(one.name, one.name) == name
+        ]
+        before, after = (any(getattr(one, side) for one in alike) for side in ("before", "after"))
+        if before and after:
+            return "same"
+        return "unknown" if before == after else "unknown after" if before else "unknown before"
 
 
 def compare_environments(before: Trace, after: Trace) -> EnvironmentDiff:

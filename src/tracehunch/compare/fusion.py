@@ -8,29 +8,33 @@ from typing import TYPE_CHECKING, Final
 from tracehunch.facts.activities import is_library
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from tracehunch.compare.model import Use
 
     Group = tuple[Sequence[Use], Sequence[Use]]
 
-_ALSO: Final = {
-    "softmax": ("amax", "exp", "prepare_softmax"),
-    "log_softmax": ("amax", "exp", "log"),
-    "cross_entropy_loss": ("nll_loss_forward",),
-    "layer_norm": ("native_layer_norm", "var_mean"),
-    "batch_norm": ("native_batch_norm", "_native_batch_norm_legit"),
-    "group_norm": ("native_group_norm", "var_mean"),
-    "rms_norm": ("_fused_rms_norm", "rsqrt"),
-    "dropout": ("native_dropout", "bernoulli"),
-    "masked_fill": ("where", "scalar_tensor"),
-    "to": ("_to_copy",),
-    "contiguous": ("clone",),
-    "reshape": ("clone",),
-    "expand": ("clone",),
-    "scaled_dot_product_attention": ("amax", "exp"),
+_BACKWARD: Final = "autograd::engine::evaluate_function: "
+_ALSO: Final[Mapping[str, tuple[frozenset[str], ...]]] = {
+    op: tuple(frozenset(words.split()) for words in alternatives)
+    for op, alternatives in {
+        "softmax": ("amax exp", "prepare_softmax exp"),
+        "log_softmax": ("exp log",),
+        "cross_entropy_loss": ("nll_loss_forward", "exp log"),
+        "layer_norm": ("native_layer_norm", "var_mean"),
+        "batch_norm": ("native_batch_norm", "native_batch_norm_legit"),
+        "group_norm": ("native_group_norm", "var_mean"),
+        "rms_norm": ("fused_rms_norm", "rsqrt mean"),
+        "dropout": ("native_dropout", "bernoulli", "inductor_random"),
+        "masked_fill": ("where", "scalar_tensor"),
+        "to": ("to_copy",),
+        "contiguous": ("clone",),
+        "reshape": ("clone",),
+        "expand": ("clone",),
+        "scaled_dot_product_attention": ("amax exp",),
+    }.items()
 }
-"""Op -> what Inductor's decompositions make of it, beside its own name."""
+"""Op -> what Inductor's decompositions make of it: a kernel's name holds all words of one alternative."""
 
 
 def fused_groups(before: Sequence[Use], after: Sequence[Use], *, reverse: bool) -> list[Group]:
@@ -40,9 +44,13 @@ def fused_groups(before: Sequence[Use], after: Sequence[Use], *, reverse: bool) 
     are one group: which part of an op's launches went into which kernel no name tells.
     """
     ops, kernels = (after, before) if reverse else (before, after)
-    generated = [use for use in kernels if merged_ops(use) and not _is_tried(use)]
+    generated = [use for use in kernels if merged_ops(use) and not is_tried(use)]
     plain = [use for use in ops if use.kind == "kernel" and not merged_ops(use) and _can_be_merged(use)]
     links = [(one, two) for one in plain for two in generated if names_op(two, one)]
+    linked = {id(one) for one, _ in links}  # only what no name holds itself is looked for by its parts
+    links += [
+        (one, two) for one in plain if id(one) not in linked for two in generated if _may_name(two, one)
+    ]
     groups = [_sides(group, plain, generated) for group in _connected(links)]
     return [(second, first) if reverse else (first, second) for first, second in groups]
 
@@ -54,7 +62,7 @@ def merged_ops(use: Use) -> str:
     return dict(use.identity.fields).get("ops merged", "")
 
 
-def _is_tried(use: Use) -> bool:
+def is_tried(use: Use) -> bool:
     """Whether torch.compile only measures it, to choose among candidates."""
     return any(op.startswith("CachingAutotuner.") for op in use.path)
 
@@ -64,18 +72,31 @@ def _can_be_merged(use: Use) -> bool:
 
 
 def names_op(kernel: Use, use: Use) -> bool:
-    """Whether a kernel's name holds an op that launched a use, or what it is decomposed into."""
+    """Whether a kernel's name holds an op that launched a use; a backward's kernel names a backward's ops."""
     joined = merged_ops(kernel)
-    return any(re.search(rf"(?:^|_){re.escape(word)}(?=_|$)", joined) for word in _words(use))
+    return is_backward(kernel) == is_backward(use) and any(_holds(joined, word) for word in _own_words(use))
 
 
-def _words(use: Use) -> set[str]:
-    words: set[str] = set()
-    for op in use.path:
-        if is_library(op):
-            name = op.rpartition("::")[2].strip("_")
-            words |= {name, *(one.strip("_") for one in _ALSO.get(name, ()))}
-    return words - {""}
+def is_backward(use: Use) -> bool:
+    """Whether autograd runs it."""
+    return any(op.startswith(_BACKWARD) for op in use.path[:1]) or "CompiledFunctionBackward" in use.path
+
+
+def _may_name(kernel: Use, use: Use) -> bool:
+    """Whether a kernel's name holds what an op is decomposed into."""
+    if is_backward(kernel) != is_backward(use):
+        return False
+    joined = merged_ops(kernel)
+    alternatives = [words for op in _own_words(use) for words in _ALSO.get(op, ())]
+    return any(all(_holds(joined, word) for word in words) for words in alternatives)
+
+
+def _holds(joined: str, word: str) -> bool:
+    return re.search(rf"(?:^|_){re.escape(word)}(?=_|$)", joined) is not None
+
+
+def _own_words(use: Use) -> set[str]:
+    return {op.rpartition("::")[2].strip("_") for op in use.path if is_library(op)} - {""}
 
 
 def _connected(links: Sequence[tuple[Use, Use]]) -> list[set[int]]:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from tracehunch.compare.beside import beside_causes
+from tracehunch.compare.collectives import is_collective
 from tracehunch.compare.inputs import Tensor, inputs_of, inputs_text, usual_inputs
 from tracehunch.compare.kernel_words import blocks, blocks_words
 from tracehunch.compare.model import Cause
@@ -17,6 +19,7 @@ from tracehunch.units import bandwidth, join, printable, size
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from tracehunch.compare.causes import Scene
     from tracehunch.compare.model import Change, Use
     from tracehunch.compare.sdpa_calls import SdpaDiff
 
@@ -29,7 +32,7 @@ def input_causes(change: Change, before: Tree, after: Tree, *, same_environment:
     rows = [[row for use in uses for row in use.rows] for uses in (change.before, change.after)]
     first, second = usual_inputs(before, rows[0]), usual_inputs(after, rows[1])
     found = False
-    if any(use.identity is not None and use.identity.algorithm == "collective" for use in change.after):
+    if any(is_collective(use.identity) for use in change.after):
         yield Cause("waiting", "a collective's time holds the wait for the slowest rank", "medium")
         return
     if first and second and not _alike(first, second) and _same_op(change):
@@ -42,8 +45,28 @@ def input_causes(change: Change, before: Tree, after: Tree, *, same_environment:
     for cause in _bytes(change, before, after):
         found = True
         yield cause
-    if change.kind in ("slower", "faster") and not found and same_environment:
+    if change.kind not in ("slower", "faster") or found:
+        return
+    for cause in beside_causes(change, before, after):
+        found = True
+        yield cause
+    if not found and same_environment:
         yield _unexplained(same_inputs=bool(first and second))
+
+
+def inputs_of_its_op(change: Change, scene: Scene) -> Iterator[Cause]:
+    """Say of what came or went that its op is called as before, but on other inputs."""
+    uses = change.before or change.after
+    if change.kind not in ("appeared", "went") or not uses or not uses[0].path:
+        return
+    paths = {use.path for use in uses}
+    sides = [[use for use in ops if use.path in paths] for ops in (scene.ops_before, scene.ops_after)]
+    if len(paths) != 1 or not all(sides) or sides[0][0].per_call != sides[1][0].per_call:
+        return
+    rows = [[row for use in side for row in use.rows] for side in sides]
+    first, second = usual_inputs(scene.before, rows[0]), usual_inputs(scene.after, rows[1])
+    if first and second and not _alike(first, second):
+        yield Cause("inputs", f"its op's inputs are {inputs_text(second)}, they were {inputs_text(first)}")
 
 
 def copied_input(change: Change, before: Tree, after: Tree, sdpa: SdpaDiff | None) -> Iterator[Cause]:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from tracehunch.compare.attention import attention_groups
 from tracehunch.compare.fusion import fused_groups
-from tracehunch.compare.sdpa_calls import SDPA
 from tracehunch.facts.activities import COPY_OPS
+from tracehunch.predict.traced import SDPA
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Sequence

@@ -108,6 +108,20 @@ class ScopePair:
 
 
 @dataclass(frozen=True, slots=True)
+class TimeChange:
+    """A time that is no fact of one scope alone, on both sides."""
+
+    before: Spread
+    after: Spread
+    outcome: Outcome
+
+    @property
+    def delta_us(self) -> float:
+        """After less before."""
+        return round(self.after.value - self.before.value, 3)
+
+
+@dataclass(frozen=True, slots=True)
 class ScopeDiff:
     """One pair of scopes.
 
@@ -121,8 +135,13 @@ class ScopeDiff:
     changes: tuple[Change, ...]
     host: tuple[Change, ...] = ()
     time_key: str = "gpu_time"
+    """``period`` where nothing else moved."""
     delta_us: float = 0.0
     """By how much ``time_key`` changed, per call; 0 within noise."""
+    period: TimeChange | None = None
+    """From one call to the next, as they end on host and GPU; None where that cannot be told."""
+    outside: TimeChange | None = None
+    """Time of a call in which its thread was in no op and no call of the runtime."""
 
     def fact(self, key: str) -> FactChange | None:
         """Return what became of a fact."""

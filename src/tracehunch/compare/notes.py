@@ -1,4 +1,4 @@
-"""What a reader should know before they trust a comparison, and what it cannot tell."""
+"""What a reader should know before they trust a comparison."""
 
 from __future__ import annotations
 
@@ -6,12 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from tracehunch.compare.noise import ALONE, GPU_MARGIN, HOST_MARGIN
-from tracehunch.compare.recording import host_compares, recorded_text
-from tracehunch.compare.regressions import waits_for_host
-from tracehunch.facts.vocabulary import KEYS
+from tracehunch.compare.recording import host_compares, other_ranks, recorded_text
+from tracehunch.compare.waiting import waits_for_host
 from tracehunch.tree import Api
 from tracehunch.units import count, percent, plural, printable, ratio, time_us
-from tracehunch.verdict import CannotTell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -20,16 +18,14 @@ if TYPE_CHECKING:
     from tracehunch.compare.model import ScopeDiff, ScopePair
     from tracehunch.facts.model import Facts
 
-_ASKED: Final = ("kernels", "gpu_time", "launches", "leaf_ops", "sdpa.backend", "dtype", "tensor_cores")
-"""Facts that both sides should show; most others are absent where there is nothing to show."""
-
-_CPU: Final = "activities=[ProfilerActivity.CPU]"
-_GPU: Final = "activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]"
 _COLD: Final = 1.5
 """How much longer than the median a first call is that did something for the first time."""
 
 _SAME_WORK: Final = 1.25
 """Ratio of medians up to which two scopes may do the same."""
+
+_UNLIKE: Final = 0.8
+"""Share of the time without a counterpart from which on two traces may be of two programs."""
 
 _ALIKE: Final = 1.2
 """Ratio of a kernel's times up to which it may be the clock."""
@@ -45,10 +41,10 @@ def notes_of(
             f"before recorded {recorded_text(first)}, after {recorded_text(second)}: recording costs time on "
             "the host, so wall and CPU times count only where they differ the other way"
         )
-    ranks = first.header.rank, second.header.rank
-    if None not in ranks and ranks[0] != ranks[1]:
+    if other_ranks(first, second):
+        ranks = first.header.rank, second.header.rank
         yield f"these are two ranks ({ranks[0]} and {ranks[1]}): they may do different work"
-    yield from _single_calls(pairs)
+    yield from _single_calls(pairs, on_gpu=all(environment.on_gpu))
     yield from _compiled(before, after)
     for pair in pairs:
         if pair.matched == "position":
@@ -60,32 +56,6 @@ def notes_of(
             yield text
     if environment.times_compare:
         yield from _first_calls(pairs)
-
-
-def untold(
-    before: Facts, after: Facts, scopes: Sequence[ScopeDiff], environment: EnvironmentDiff
-) -> Iterator[CannotTell]:
-    """Yield what one of the traces would have to show, and does not."""
-    if environment.same_kind:
-        for name in environment.unknown("unknown before"):
-            yield _environment(name, "before", "after")
-        for name in environment.unknown("unknown after"):
-            yield _environment(name, "after", "before")
-    else:
-        with_gpu, without = ("before", "after") if environment.on_gpu[0] else ("after", "before")
-        facts = after if without == "after" else before
-        label = printable(facts.tree.trace.label, 100)
-        reason = (
-            f"the trace {without} ({label}) has no GPU activity, the one {with_gpu} has: kernels, copies and "
-            "times do not compare"
-        )
-        yield CannotTell("gpu_time", "whole", reason, _GPU)
-    told: set[str] = set()
-    for scope in scopes:
-        if scope.pair.after.scope.kind in ("annotation", "step", "whole"):
-            found = [one for one in _facts(scope) if one.key not in told]
-            told |= {one.key for one in found}  # an annotation's goes before that of the step around it
-            yield from found
 
 
 def clock_note(scopes: Sequence[ScopeDiff]) -> str:
@@ -109,34 +79,48 @@ def clock_note(scopes: Sequence[ScopeDiff]) -> str:
     return ""
 
 
-def _environment(name: str, unknown: str, known: str) -> CannotTell:
-    reason = (
-        f"the trace {unknown} does not say its {name}, the one {known} does: whether they agree is unknown"
-    )
-    return CannotTell(f"environment.{name}", "whole", reason, "tracehunch's own capture")
-
-
-def _facts(scope: ScopeDiff) -> Iterator[CannotTell]:
-    for fact in scope.facts:
-        if fact.key in _ASKED and fact.outcome == "unknown":
-            where = "before" if fact.before is None else "after"
-            reason = f"the trace {where} does not show it"
-            needs = KEYS[fact.key].needs
-            yield CannotTell(fact.key, scope.pair.name, reason, needs if needs != _CPU else "")
-
-
-def _single_calls(pairs: Sequence[ScopePair]) -> Iterator[str]:
+def _single_calls(pairs: Sequence[ScopePair], *, on_gpu: bool) -> Iterator[str]:
     """Say that one call shows no spread."""
     kinds = ("annotation", "step")
     chosen = [pair for pair in pairs if pair.before.scope.kind in kinds]
-    for side in ("before", "after"):
-        scopes = [getattr(pair, side).scope for pair in chosen]
-        if scopes and all(len(scope.calls) == 1 for scope in scopes):
-            on_gpu, on_host = (percent(100 * margin * ALONE) for margin in (GPU_MARGIN, HOST_MARGIN))
-            yield (
-                f"the trace {side} has one call, which shows no spread: GPU times count as different from "
-                f"{on_gpu} on, host times from {on_host}"
-            )
+    alone = [
+        side
+        for side in ("before", "after")
+        if chosen and all(len(getattr(pair, side).scope.calls) == 1 for pair in chosen)
+    ]
+    if not alone:
+        return
+    whose = "both traces have" if len(alone) > 1 else f"the trace {alone[0]} has"
+    gpu, host = (percent(100 * margin * ALONE) for margin in (GPU_MARGIN, HOST_MARGIN))
+    counts = f"GPU times count as different from {gpu} on, host times from {host}"
+    if not on_gpu:
+        counts = f"times count as different from {host} on"
+    yield f"{whose} one call, which shows no spread: {counts}"
+
+
+def unlike_note(before: Facts, after: Facts, scopes: Sequence[ScopeDiff]) -> str:
+    """Say that two traces have next to nothing in common; else ""."""
+    shares = _share_alone(before, scopes, "before"), _share_alone(after, scopes, "after")
+    if min(shares) < _UNLIKE:
+        return ""
+    most = percent(100 * (1 - min(shares)))
+    return f"these may be two programs: what both run takes at most {most} of the time"
+
+
+def _share_alone(facts: Facts, scopes: Sequence[ScopeDiff], side: str) -> float:
+    """Share of one side's time that nothing on the other side stands for."""
+    whole = next((one for one in facts.scopes if one.scope.kind == "whole"), None)
+    total = whole.value("gpu_time") or whole.value("cpu_time") if whole is not None else None
+    if not isinstance(total, int | float) or not total:
+        return 0.0
+    alone = sum(
+        len(getattr(scope.pair, side).scope.calls) * use.time.value
+        for scope in scopes
+        for change in scope.changes
+        if change.kind in ("went", "appeared")
+        for use in getattr(change, side)
+    )
+    return float(alone / total)
 
 
 def _compiled(before: Facts, after: Facts) -> Iterator[str]:

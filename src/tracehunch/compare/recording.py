@@ -30,6 +30,12 @@ def recorded_text(trace: Trace) -> str:
     return join(names) or "neither shapes nor stacks"
 
 
+def other_ranks(before: Trace, after: Trace) -> bool:
+    """Whether the two are known to be different ranks."""
+    ranks = before.header.rank, after.header.rank
+    return None not in ranks and ranks[0] != ranks[1]
+
+
 def _flags(trace: Trace) -> tuple[bool, bool, bool]:
     recorded = trace.header.recorded
     return recorded.shapes, recorded.stacks, recorded.memory

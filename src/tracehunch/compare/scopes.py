@@ -33,11 +33,12 @@ def match_scopes(
     scope, the two are taken for the same one.
 
     Raises:
-        TracehunchError: a scope is given that its trace does not have.
+        TracehunchError: a scope is given that its trace does not have, or one twice.
 
     """
+    _refuse_twice(given)
     matching = _Matching(list(before.scopes), list(after.scopes))
-    for first, second in given:
+    for first, second in dict.fromkeys(given):
         matching.take(_named(first, before), _named(second, after), "given")
     matching.by(lambda scope: (scope.scope.kind, scope.scope.name))
     matching.by(_numberless)
@@ -45,6 +46,15 @@ def match_scopes(
     order = {id(scope): number for number, scope in enumerate(before.scopes)}
     pairs = sorted(matching.pairs, key=lambda pair: order[id(pair.before)])
     return pairs, matching.before, matching.after
+
+
+def _refuse_twice(given: Sequence[tuple[str, str]]) -> None:
+    for side, when in enumerate(("before", "after")):
+        seen = Counter(pair[side] for pair in dict.fromkeys(given))
+        if twice := [name for name, n in seen.items() if n > 1]:
+            raise TracehunchError(
+                f"the scope {twice[0]!r} {when} is given twice", todo="compare it with one scope at a time"
+            )
 
 
 class _Matching:

@@ -10,6 +10,7 @@ from tracehunch.facts.occupancy import occupancies
 from tracehunch.kernels import Identity, classify_activity, is_copy_kernel
 from tracehunch.trace.model import UNKNOWN_NS, Cat, Float64, Int64, Trace
 from tracehunch.tree import NONE, Tree
+from tracehunch.tree.keys import numbered
 from tracehunch.tree.names import names_that
 
 KINDS: Final = ("kernel", "memcpy", "memset")
@@ -141,10 +142,10 @@ def _uses(tree: Tree, row: Int64, kind: Int64, op: Int64) -> tuple[Int64, tuple[
     triton = _launched_by_triton(tree, row, op)
     n_names = len(trace.names) + 1
     key = ((trace.name[row].astype(np.int64) * n_names + op_name + 1) * len(KINDS) + kind) * 2 + triton
-    _, first, use = np.unique(key, return_index=True, return_inverse=True)
+    distinct = numbered(key)
     vendor = _vendor(trace)
     uses = []
-    for at in first.tolist():
+    for at in distinct.first.tolist():
         name, of_op = (
             trace.name_of(int(row[at])),
             "" if op_name[at] == NONE else trace.names[int(op_name[at])],
@@ -153,7 +154,7 @@ def _uses(tree: Tree, row: Int64, kind: Int64, op: Int64) -> tuple[Int64, tuple[
         identity = classify_activity(name, KINDS[int(kind[at])], hints=hints)
         copies = bool(kind[at] == KERNEL) and (is_copy_kernel(identity) or of_op in COPY_OPS)
         uses.append(Use(name, int(kind[at]), of_op, identity, copies))
-    return use.reshape(-1), tuple(uses)
+    return distinct.number, tuple(uses)
 
 
 def _launched_by_triton(tree: Tree, row: Int64, op: Int64) -> NDArray[np.bool_]:

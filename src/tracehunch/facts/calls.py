@@ -8,14 +8,17 @@ import numpy as np
 
 from tracehunch.facts.activities import Activities
 from tracehunch.facts.work import Call, NotRecorded, Work, call_of, work_of
-from tracehunch.trace.model import Int64, OpInputs, Trace
+from tracehunch.trace.model import Cat, Int64, OpInputs, Trace
 from tracehunch.tree import NONE
+from tracehunch.tree.keys import numbered
+from tracehunch.tree.names import names_that
 
 NO_SHAPES: Final = "tensor shapes were not recorded"
 
 _OPAQUE: Final = re.compile(r"\bOpaqueType<(\d{1,2})u?>")
 """What kernels that copy elements of any type have in its place: their size in bytes."""
 _WIDEST: Final = 256  # bytes an element: more than any type has
+_ATTENTION: Final = "scaled_dot_product"
 
 Told = Work | str
 """The work of a call, or why it is not known."""
@@ -36,22 +39,30 @@ class OpCalls:
 def op_calls(trace: Trace, gpu: Activities) -> OpCalls:
     """Find the calls and their work; inputs and formulas are worked out once for calls that are alike."""
     launched = gpu.op != NONE
-    row, inverse = np.unique(gpu.op[launched], return_inverse=True)
-    of_activity = np.full(gpu.op.size, NONE, dtype=np.int64)
-    of_activity[launched] = inverse.reshape(-1)
+    calls = numbered(gpu.op[launched])
+    row, of_activity = calls.keys, np.full(gpu.op.size, NONE, dtype=np.int64)
+    of_activity[launched] = calls.number
     inputs, given = (
-        trace.inputs_of(row)
+        _inputs_of(trace, row)
         if trace.header.recorded.shapes
         else (np.full(row.size, NONE, dtype=np.int64), ())
     )
     sizes = _sizes(gpu, of_activity, row.size)
     key = (trace.name[row].astype(np.int64) * (len(given) + 1) + inputs + 1) * _WIDEST + sizes
-    _, first, alike = np.unique(key, return_index=True, return_inverse=True)
+    distinct = numbered(key)
     works = tuple(
         _work(trace.name_of(int(row[at])), given[inputs[at]] if given else None, int(sizes[at]))
-        for at in first.tolist()
+        for at in distinct.first.tolist()
     )
-    return OpCalls(row, of_activity, inputs, given, alike.reshape(-1), works)
+    return OpCalls(row, of_activity, inputs, given, distinct.number, works)
+
+
+def _inputs_of(trace: Trace, row: Int64) -> tuple[Int64, tuple[OpInputs, ...]]:
+    """Read the inputs, and along with them those of attention, which checks ask for: from the same pieces."""
+    attention = names_that(trace, lambda name: _ATTENTION in name)
+    ops = trace.rows(Cat.CPU_OP)
+    trace.inputs_of(np.concatenate([row, ops[attention[trace.name[ops]]]]))
+    return trace.inputs_of(row)
 
 
 def _sizes(gpu: Activities, of_activity: Int64, n_calls: int) -> Int64:

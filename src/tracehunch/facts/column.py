@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from tracehunch.trace.model import Float64, Int64
 
 Bool = NDArray[np.bool_]
-Rows = Callable[[int], Int64]
-"""Call -> the rows that its value rests on."""
+Rows = Callable[[Int64], list[tuple[int, ...]]]
+"""Calls -> the rows that the value of each rests on."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from tracehunch.facts.context import Context
 from tracehunch.facts.work import floating_type
 from tracehunch.trace.model import UNKNOWN_NS, Int64
 from tracehunch.tree import NONE, work_of
+from tracehunch.tree.keys import sums_by
 from tracehunch.tree.names import names_that
 
 _LEADING: Final = 10
@@ -75,16 +76,14 @@ def _leading(
     context: Context, scope: Int64, called: Int64, weight: Int64
 ) -> dict[int, str | tuple[str, ...]]:
     """Names of the ops with the most weight in each scope."""
-    names, code = np.unique(context.trace.name[called], return_inverse=True)
-    key = scope * max(names.size, 1) + code.reshape(-1)
-    keys, position = np.unique(key, return_inverse=True)
-    total = np.bincount(position.reshape(-1), weights=weight, minlength=keys.size)
-    of_scope, name = np.divmod(keys, max(names.size, 1))
+    n_names = max(len(context.trace.names), 1)
+    keys, total = sums_by(scope * n_names + context.trace.name[called], weight)
+    of_scope, name = np.divmod(keys, n_names)
     values: dict[int, list[str]] = {}
-    for at in np.lexsort((names[name] if keys.size else name, -total, of_scope)).tolist():
+    for at in np.lexsort((name, -total, of_scope)).tolist():
         leading = values.setdefault(int(of_scope[at]), [])
         if len(leading) < _LEADING and total[at] > 0:
-            leading.append(context.trace.names[int(names[name[at]])])
+            leading.append(context.trace.names[int(name[at])])
     return {scope_: tuple(leading) for scope_, leading in values.items() if leading}
 
 
@@ -164,8 +163,7 @@ def _by_weight(
 ) -> dict[int, str | tuple[str, ...]]:
     """Return per scope the formats of its matrix work, or of all, most weight first."""
     values: dict[int, str | tuple[str, ...]] = {}
-    key, position = np.unique(scope * max(len(formats), 1) + code, return_inverse=True)
-    total = np.bincount(position.reshape(-1), weights=weight, minlength=key.size)
+    key, total = sums_by(scope * max(len(formats), 1) + code, weight)
     shares: dict[int, dict[bool, dict[str, float]]] = {}
     for number, amount in zip(key.tolist(), total.tolist(), strict=True):
         of_scope, at = divmod(number, max(len(formats), 1))

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from tracehunch.hardware import Gpu
 from tracehunch.trace.model import LAUNCH_CATS, Int64
 from tracehunch.tree import NONE, Api, Ownership, Scope, Tree
 from tracehunch.tree.ownership import Layout
+from tracehunch.tree.timeline import expand
 
 EVIDENCE: int = 64
 """Rows of evidence kept for one fact."""
@@ -120,16 +122,21 @@ class Context:
         """Evidence: rows of the wanted GPU activities of a call."""
         pairs = self.ownership.gpu.pairs
 
-        def rows(call: int) -> Int64:
-            items = pairs.item[pairs.of(call)]
-            return self.gpu.row[items[wanted[items]][:EVIDENCE]]
+        def rows(calls: Int64) -> list[tuple[int, ...]]:
+            hits = np.flatnonzero(wanted[pairs.item])
+            first = np.searchsorted(hits, pairs.first[calls])
+            last = np.minimum(np.searchsorted(hits, pairs.first[calls + 1]), first + EVIDENCE)
+            found = self.gpu.row[pairs.item[hits[expand(first, last)[1]]]].tolist()
+            ends = np.cumsum(last - first).tolist()
+            return [tuple(found[start:end]) for start, end in pairwise([0, *ends])]
 
         return rows
 
     def work_rows(self, layout: Layout, rows_of_items: Int64) -> Rows:
         """Evidence: host rows of a call."""
 
-        def rows(call: int) -> Int64:
-            return rows_of_items[layout.items_of(call)[0][:EVIDENCE]]
+        def rows(calls: Int64) -> list[tuple[int, ...]]:
+            items = (layout.items_of(call)[0][:EVIDENCE] for call in calls.tolist())
+            return [tuple(rows_of_items[some].tolist()) for some in items]
 
         return rows

@@ -8,6 +8,7 @@ from tracehunch.facts.context import Context
 from tracehunch.trace.model import Int64
 from tracehunch.tree import NONE, Api, Tree, work_of
 from tracehunch.tree.apis import waiting_rows
+from tracehunch.tree.keys import numbered
 
 
 def columns(context: Context) -> list[Column]:
@@ -28,10 +29,11 @@ def words(context: Context) -> list[Words]:
     rows = tree.launches
     if not rows.size:
         return []
-    names, code = np.unique(context.trace.name[rows], return_inverse=True)
+    launched = numbered(context.trace.name[rows])
+    names = launched.keys
     per_scope = np.zeros((len(context.scopes), names.size), dtype=np.int64)
     for number in range(names.size):
-        per_call = context.ownership.launches.sums(code.reshape(-1) == number)[0]
+        per_call = context.ownership.launches.sums(launched.number == number)[0]
         per_scope[:, number] = np.bincount(
             context.scope_of_call, weights=per_call, minlength=len(context.scopes)
         )
@@ -52,21 +54,27 @@ def waits(context: Context) -> Int64:
 def waits_of(tree: Tree) -> Int64:
     """Find the waits of a tree, as ``waits`` does."""
     rows = waiting_rows(tree.trace)
-    found: Int64 = rows[rows != closing_wait(tree)]
+    found: Int64 = rows[rows != _closing(tree, rows)]
     return found
 
 
 def closing_wait(tree: Tree) -> int:
     """Find the wait in which the profiler flushes its buffers after all work; NONE where there is none."""
+    return _closing(tree, waiting_rows(tree.trace))
+
+
+def _closing(tree: Tree, rows: Int64) -> int:
     trace = tree.trace
-    rows = waiting_rows(trace)
     if not rows.size:
         return NONE
     last = int(rows[np.argmax(trace.start_ns[rows])])
-    host = np.concatenate([tree.ops, tree.launches])
-    after_all = not host.size or trace.start_ns[last] >= trace.end_ns()[host].max()
-    closes = tree.parent[last] == NONE and after_all and trace.name_of(last).endswith("DeviceSynchronize")
-    return last if closes else NONE
+    if tree.parent[last] != NONE or not trace.name_of(last).endswith("DeviceSynchronize"):
+        return NONE
+    after_all = (
+        not host.size or trace.start_ns[last] >= trace.end_ns()[host].max()
+        for host in (tree.ops, tree.launches)
+    )
+    return last if all(after_all) else NONE
 
 
 def _activities(context: Context) -> list[Column]:

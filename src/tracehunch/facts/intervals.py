@@ -1,8 +1,12 @@
 """Unions of intervals on the time axis."""
 
+from typing import Final
+
 import numpy as np
 
 from tracehunch.trace.model import Int64
+
+_MOST: Final = 2**62
 
 
 def union_by_group(group: Int64, start_ns: Int64, end_ns: Int64, item: Int64) -> tuple[Int64, Int64]:
@@ -13,6 +17,8 @@ def union_by_group(group: Int64, start_ns: Int64, end_ns: Int64, item: Int64) ->
     """
     if not item.size:
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+    if item.size < start_ns.size:  # a few of many
+        start_ns, end_ns, item = start_ns[item], end_ns[item], np.arange(item.size)
     by_start = np.argsort(start_ns, kind="stable")
     rank = np.empty(by_start.size, dtype=np.int64)
     rank[by_start] = np.arange(by_start.size)
@@ -28,13 +34,18 @@ def union_by_group(group: Int64, start_ns: Int64, end_ns: Int64, item: Int64) ->
 
 def _reach(group: Int64, end: Int64) -> Int64:
     """Return the running maximum of the ends within each group (groups ascend)."""
-    ends, code = np.unique(end, return_inverse=True)
     number = np.cumsum(
         np.concatenate([[0], group[1:] != group[:-1]])
     )  # dense, so that the product stays small
+    low, span = int(end.min()), int(end.max()) - int(end.min()) + 1
+    if (int(number[-1]) + 1) * span < _MOST:
+        start = number * span - low
+        reach: Int64 = np.maximum.accumulate(end + start) - start
+        return reach
+    ends, code = np.unique(end, return_inverse=True)
     highest = np.maximum.accumulate(number * ends.size + code.reshape(-1))
-    reach: Int64 = ends[highest - number * ends.size]
-    return reach
+    ranked: Int64 = ends[highest - number * ends.size]
+    return ranked
 
 
 class Cover:

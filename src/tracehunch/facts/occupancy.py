@@ -8,6 +8,7 @@ import numpy as np
 
 from tracehunch.hardware import SmLimits, limits_of, occupancy, sm_limits
 from tracehunch.trace.model import ABSENT, Cat, Device, Float64, Int64, Trace
+from tracehunch.tree.keys import numbered, packed
 
 _BITS: Final = (14, 12, 12, 24)
 """Of device, threads a block, registers a thread, bytes of shared memory; more than any GPU has."""
@@ -27,14 +28,11 @@ def occupancies(trace: Trace) -> Float64:
     if not rows.size or not any(limits.values()):
         return found
     blocks = _blocks_per_sm(trace, rows)
-    packed = np.zeros(rows.size, dtype=np.int64)
-    for column, bits in zip(columns, _BITS, strict=True):
-        packed = (packed << bits) + column[rows]
-    values, code = np.unique(blocks, return_inverse=True)
-    _, shape = np.unique(packed, return_inverse=True)
-    _, first, launch = np.unique(shape * values.size + code, return_index=True, return_inverse=True)
+    _, code = np.unique(blocks, return_inverse=True)
+    alike = numbered(packed(*(column[rows] for column in columns), code.reshape(-1)))
+    first = alike.first
     distinct = zip(*(column[rows[first]].tolist() for column in columns), blocks[first].tolist(), strict=True)
-    found[rows] = np.array([_percent(limits, values) for values in distinct])[launch]
+    found[rows] = np.array([_percent(limits, values) for values in distinct])[alike.number]
     return found
 
 

@@ -20,6 +20,7 @@ MOSTLY_IDLE: Final = 0.5
 """Share of the wall time from which on an idle GPU makes a scope overhead-bound."""
 
 _PERCENT: Final = 100.0
+_ORDER: Final = {key: number for number, key in enumerate(KEYS)}
 
 
 def columns(context: Context) -> list[Column]:
@@ -55,7 +56,7 @@ def percents(context: Context) -> list[dict[str, float]]:
         picoseconds = context.ownership.gpu.sums(np.rint(seconds * 1e12))[0]
         percent = _PERCENT * picoseconds / 1e3 / np.maximum(time, 1)
         scope, middle, _, _ = summaries(context.scope_of_call, percent, known & (time > 0), whole=True)
-        for number, value in zip(scope.tolist(), middle, strict=True):
+        for number, value in zip(scope.tolist(), middle.tolist(), strict=True):
             found[number][key] = round(value, 3)
     return found
 
@@ -76,9 +77,8 @@ def with_bound(
         bound = _leading(kernels)
     if bound is None:
         return facts
-    order = {key: number for number, key in enumerate(KEYS)}
     more = {**facts, "bound": Fact("bound", bound, KEYS["bound"].unit)}
-    return dict(sorted(more.items(), key=lambda fact: order[fact[0]]))
+    return dict(sorted(more.items(), key=lambda fact: _ORDER[fact[0]]))
 
 
 def _leading(kernels: Sequence[KernelUse]) -> str | None:

@@ -5,16 +5,16 @@ from typing import Final
 
 import numpy as np
 
-from tracehunch.facts.column import Bool, Column, Rows, Words
+from tracehunch.facts.column import Bool, Column, Words
 from tracehunch.facts.context import Context
 from tracehunch.facts.model import Fact
 from tracehunch.facts.vocabulary import KEYS
 from tracehunch.trace.model import Float64, Int64
+from tracehunch.tree.keys import sorted_within
 
 _WHOLE: Final = frozenset({"count", "bytes", "rate"})
 """Kinds of whole numbers."""
-
-Number = int | float
+_ORDER: Final = {key: number for number, key in enumerate(KEYS)}
 
 
 def summarise(context: Context, columns: Iterable[Column], words: Iterable[Words]) -> list[dict[str, Fact]]:
@@ -31,58 +31,52 @@ def _in_order(
     context: Context, columns: Iterable[Column], words: Iterable[Words], *, own: bool
 ) -> list[dict[str, Fact]]:
     found: list[dict[str, Fact]] = [{} for _ in context.scopes]
-    for column in columns:
-        values = column.own if own else column.values
-        assert values is not None
-        _fill(context, found, column, values, column.rows if not own else None)
-    for text in words:
-        for scope, value in text.values.items():
-            found[scope][text.key] = Fact(text.key, value, KEYS[text.key].unit)
-    order = {key: number for number, key in enumerate(KEYS)}
-    return [dict(sorted(facts.items(), key=lambda fact: order[fact[0]])) for facts in found]
+    entries: list[Column | Words] = [*columns, *words]
+    for entry in sorted(entries, key=lambda entry: _ORDER[entry.key]):
+        if isinstance(entry, Column):
+            _fill(context, found, entry, own=own)
+        else:
+            for scope, value in entry.values.items():
+                found[scope][entry.key] = Fact(entry.key, value, KEYS[entry.key].unit)
+    return found
 
 
-def _fill(
-    context: Context,
-    found: list[dict[str, Fact]],
-    column: Column,
-    values: Int64 | Float64,
-    rows: Rows | None,
-) -> None:
-    key = KEYS[column.key]
-    scale = _times if key.unit == "us" else _plain
-    scope, middle, low, high = summaries(
-        context.scope_of_call, values, column.known, whole=key.kind in _WHOLE
-    )
-    first = context.first[scope].tolist()
-    for number, start, *three in zip(scope.tolist(), first, middle, low, high, strict=True):
-        evidence = () if rows is None else tuple(rows(start).tolist())
-        found[number][key.name] = Fact(
-            key.name, scale(three[0]), key.unit, scale(three[1]), scale(three[2]), evidence
-        )
+def _fill(context: Context, found: list[dict[str, Fact]], column: Column, *, own: bool) -> None:
+    key, values = KEYS[column.key], column.own if own else column.values
+    assert values is not None
+    scale = _microseconds if key.unit == "us" else _plain
+    scope, *three = summaries(context.scope_of_call, values, column.known, whole=key.kind in _WHOLE)
+    told = None if own else column.rows
+    evidence = [()] * scope.size if told is None else told(context.first[scope])
+    for number, middle, low, high, rows in zip(scope.tolist(), *map(scale, three), evidence, strict=True):
+        found[number][key.name] = Fact(key.name, middle, key.unit, low, high, rows)
 
 
 def summaries(
     group: Int64, values: Int64 | Float64, known: Bool | None, *, whole: bool
-) -> tuple[Int64, list[Number], list[Number], list[Number]]:
+) -> tuple[Int64, Int64 | Float64, Int64 | Float64, Int64 | Float64]:
     """Median, lowest and highest of each group's known values; groups without any are left out.
 
-    The median of ``whole`` numbers is the lower of the two in the middle, so that it occurs.
+    Groups ascend. The median of ``whole`` numbers is the lower of the two in the middle, so that it occurs.
     """
     if known is not None:
         group, values = group[known], values[known]
-    order = np.lexsort((values, group))
-    group, ordered = group[order], values[order]
+    ordered = sorted_within(group, values)
     first = np.flatnonzero(np.diff(group, prepend=-1))
     n = np.diff(np.append(first, group.size))
     lower, upper = ordered[first + (n - 1) // 2], ordered[first + n // 2]
     middle = lower if whole else np.where(lower == upper, lower, (lower + upper) / 2)
-    return group[first], middle.tolist(), ordered[first].tolist(), ordered[first + n - 1].tolist()
+    return group[first], middle, ordered[first], ordered[first + n - 1]
 
 
-def _times(ns: Number) -> float:
-    return round(ns / 1000, 3)
+def _microseconds(ns: Int64 | Float64) -> list[float]:
+    found: list[float] = (ns / 1000).tolist()
+    for at in np.flatnonzero(ns % 1).tolist():  # between two whole numbers
+        found[at] = round(found[at], 3)
+    return found
 
 
-def _plain(value: Number) -> Number:
-    return value if isinstance(value, int) else round(value, 6)
+def _plain(values: Int64 | Float64) -> list[int] | list[float]:
+    found: list[int] | list[float] = values.tolist()
+    is_whole = np.issubdtype(values.dtype, np.integer)
+    return found if is_whole else [round(value, 6) for value in found]

@@ -9,6 +9,7 @@ from tracehunch.facts.counts import waits
 from tracehunch.facts.intervals import Cover, union_by_group
 from tracehunch.trace.model import UNKNOWN_NS, Float64, Int64
 from tracehunch.tree import NONE, work_of
+from tracehunch.tree.keys import sorted_within
 
 
 def columns(context: Context) -> list[Column]:
@@ -103,10 +104,9 @@ def _queue_delay(context: Context) -> list[Column]:
     pairs = context.ownership.gpu.pairs
     counted = is_first[pairs.item]
     call, value = pairs.call[counted], delay[pairs.item[counted]]
-    order = np.lexsort((value, call))
     n = np.bincount(call, minlength=context.n_calls)
     middle = np.cumsum(n) - n + np.maximum(n - 1, 0) // 2
     known = n > 0
     median = np.zeros(context.n_calls, dtype=np.int64)
-    median[known] = value[order][middle[known]]
+    median[known] = sorted_within(call, value)[middle[known]]
     return [Column("queue_delay", median, None, known)]

@@ -9,6 +9,7 @@ from tracehunch.facts.context import Context
 from tracehunch.facts.kernel_work import kernel_work
 from tracehunch.facts.model import KernelUse
 from tracehunch.trace.model import Int64
+from tracehunch.tree.keys import stable_order
 
 
 def kernel_uses(context: Context) -> list[tuple[KernelUse, ...]]:
@@ -16,7 +17,7 @@ def kernel_uses(context: Context) -> list[tuple[KernelUse, ...]]:
     pairs, gpu = context.ownership.gpu.pairs, context.gpu
     use = gpu.use[pairs.item]
     group = context.pair_scope * max(len(gpu.uses), 1) + use
-    order = np.argsort(group, kind="stable")  # pairs are sorted by call and item
+    order = stable_order(group)  # pairs are sorted by call and item
     bounds = np.flatnonzero(np.diff(group[order], prepend=-1, append=-1))
     call, item = pairs.call[order], pairs.item[order]
     found: list[list[KernelUse]] = [[] for _ in context.scopes]

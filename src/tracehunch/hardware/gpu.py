@@ -4,7 +4,7 @@ import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any, Final
 
@@ -135,6 +135,7 @@ def all_gpus() -> tuple[Gpu, ...]:
     return tuple(entry.gpu for entry in _entries())
 
 
+@cache
 def find_gpu(name: str, *, sms: int | None = None, memory_bytes: int | None = None) -> Gpu | None:
     """Return the GPU that a name, as `deviceProperties` and torch.cuda give it, stands for.
 

@@ -1,6 +1,6 @@
 """Guess against facts: what held, what is a surprise, and what the trace cannot tell."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 from tracehunch import checks
 from tracehunch.facts import measure
@@ -16,10 +16,10 @@ from tracehunch.verdict import CannotTell, Checked, Held, Look, Verdict
 __all__ = ["examine", "judge"]
 
 
-def examine(trace: Trace, guesses: Sequence[Guess] = (), leave_out: Collection[str] = ()) -> Look:
-    """Take one whole look: link, measure, run the checks (but for those left out), judge the guesses."""
+def examine(trace: Trace, guesses: Sequence[Guess] = ()) -> Look:
+    """Take one whole look: link, measure, run the checks, judge the guesses."""
     facts = measure(link(trace))
-    checked = checks.run(facts, leave_out)
+    checked = checks.run(facts)
     return Look(facts, checked, judge(guesses, facts, checked))
 
 

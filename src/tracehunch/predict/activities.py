@@ -2,9 +2,13 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Final, Self
 
 from tracehunch.guess.model import Confidence
+
+COUNTED: Final = "kernels were counted with torch 2.11 on an H200"
+"""Why a prediction for another version or GPU is less sure."""
 
 _CERTAINTY: Final[tuple[Confidence, ...]] = ("low", "medium", "high")
 
@@ -24,6 +28,14 @@ class KernelGuess:
     unit: str = "none"
     dtype: str | None = None
     op: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """GPU time in us that is expected of some launches, and the op that the program calls for them."""
+
+    called: str
+    us: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +63,8 @@ class Activities:
 
     `kernels`, `copies` (one direction a copy: "dtod", "htod", "dtoh") and `memsets` are `None` where it
     cannot be told. `flops` counts matrix products (a multiply and an add are two) and one or more per element
-    of other arithmetic; `bytes` is what must move between the GPU and its memory, each kernel for itself.
+    of other arithmetic; `bytes` is what must move between the GPU and its memory, each kernel for itself;
+    `spent` tells `time` by the ops that were called.
     `raises` is the error that PyTorch ends the call with; what is listed runs before it. `reasons` say where
     the numbers come from and why something cannot be told.
     """
@@ -62,6 +75,7 @@ class Activities:
     flops: int = 0
     bytes: int = 0
     time: TimeRange | None = None
+    spent: tuple[Spent, ...] = ()
     confidence: Confidence = "high"
     raises: str | None = None
     reasons: tuple[str, ...] = ()
@@ -86,29 +100,34 @@ class Activities:
         least = self.confidence if confidence is None else _least(self.confidence, confidence)
         return replace(self, reasons=_joined(self.reasons, reasons), confidence=least)
 
-    def __add__(self, other: Self) -> Self:
-        if self.raises is not None:
-            return self
-        return replace(
-            self,
-            kernels=None if self.kernels is None or other.kernels is None else self.kernels + other.kernels,
-            copies=None if self.copies is None or other.copies is None else self.copies + other.copies,
-            memsets=None if self.memsets is None or other.memsets is None else self.memsets + other.memsets,
-            flops=self.flops + other.flops,
-            bytes=self.bytes + other.bytes,
-            time=_sum(self, other),
-            confidence=_least(self.confidence, other.confidence),
-            raises=other.raises,
-            reasons=_joined(self.reasons, other.reasons),
-        )
+    def __add__(self, other: Self) -> "Activities":
+        return total((self, other))
 
 
 def total(parts: Iterable[Activities]) -> Activities:
-    """Return all parts, one after the other; nothing at all for no parts."""
-    result = Activities()
+    """Return all parts, one after the other, up to one that raises; nothing at all for no parts."""
+    ran: list[Activities] = []
     for part in parts:
-        result += part
-    return result
+        ran.append(part)
+        if part.raises is not None:
+            break
+    if len(ran) == 1:
+        return ran[0]
+    kernels = [one.kernels for one in ran if one.kernels is not None]
+    copies = [one.copies for one in ran if one.copies is not None]
+    memsets = [one.memsets for one in ran if one.memsets is not None]
+    return Activities(
+        kernels=tuple(chain.from_iterable(kernels)) if len(kernels) == len(ran) else None,
+        copies=tuple(chain.from_iterable(copies)) if len(copies) == len(ran) else None,
+        memsets=sum(memsets) if len(memsets) == len(ran) else None,
+        flops=sum(one.flops for one in ran),
+        bytes=sum(one.bytes for one in ran),
+        time=_time_of(ran),
+        spent=tuple(chain.from_iterable(one.spent for one in ran)),
+        confidence=min((one.confidence for one in ran), key=_CERTAINTY.index, default="high"),
+        raises=ran[-1].raises if ran else None,
+        reasons=tuple(dict.fromkeys(chain.from_iterable(one.reasons for one in ran))),
+    )
 
 
 def cannot_tell(reason: str) -> Activities:
@@ -116,13 +135,16 @@ def cannot_tell(reason: str) -> Activities:
     return Activities(kernels=None, copies=None, memsets=None, confidence="low", reasons=(reason,))
 
 
-def _sum(first: Activities, second: Activities) -> TimeRange | None:
+def _time_of(parts: Iterable[Activities]) -> TimeRange | None:
     """Add times; what runs nothing takes none, what runs for an unknown time makes the sum unknown."""
-    if first.time is None:
-        return second.time if first.empty else None
-    if second.time is None:
-        return first.time if second.empty else None
-    return first.time + second.time
+    result: TimeRange | None = None
+    for part in parts:
+        if part.time is None:
+            if not part.empty:
+                return None
+        else:
+            result = part.time if result is None else result + part.time
+    return result
 
 
 def _joined(first: tuple[str, ...], second: tuple[str, ...]) -> tuple[str, ...]:

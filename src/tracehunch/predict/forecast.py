@@ -1,41 +1,44 @@
 """All that is expected of one attention variant: backend, activities, work, time and what limits it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from tracehunch.predict.activities import Activities
-from tracehunch.predict.attention import predict_attention
-from tracehunch.predict.environment import Backend, Environment
+from tracehunch.predict.activities import Activities, Spent
+from tracehunch.predict.attention import BY_HAND, Part, activities_of, attention_run, pinned_to
+from tracehunch.predict.attention.fused import dims_of
+from tracehunch.predict.environment import Environment
 from tracehunch.predict.ops.dtypes import dtype_word
 from tracehunch.predict.roofline import (
-    AttentionDims,
     AttentionTime,
     Calibration,
     Ceilings,
+    Launched,
     NoEstimate,
-    attention_time,
+    Timings,
     attention_work,
     ceilings,
     executed_flops,
     roofline,
-    unfused_bytes,
+    timings,
 )
 from tracehunch.predict.roofline.bound import Bound
+from tracehunch.predict.roofline.dims import UNFUSED
+from tracehunch.predict.roofline.steps import Step
 from tracehunch.predict.roofline.time import Clock
 from tracehunch.predict.sdpa import SdpaCall, SdpaPrediction, predict_sdpa
 
-BY_HAND: Final = ("naive", "naive_inplace")
-"""Variants that make no SDPA call."""
+__all__ = ["BY_HAND", "Forecast", "forecast", "leaders", "pinned_to", "plain_name", "shares"]
 
-_PINS: Final[dict[str, Backend]] = {
-    "math": "math",
-    "flash": "flash",
-    "efficient": "efficient",
-    "cudnn": "cudnn",
-}
-_UNFUSED: Final = (*BY_HAND, "math")
 _HOST_BOUND: Final = 1.3
 """From how many times the GPU's own time on a call counts as bound by the host that launches it."""
+
+
+_MEASURED: Final = (2, 11)
+"""The version of PyTorch that times were measured with."""
+
+_CLEAR: Final = 1.3
+"""How many times the next one's time an op must take to lead for sure: single steps are off by a quarter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +49,7 @@ class Forecast:
     raises or it cannot be told. `sdpa` is the dispatcher's answer, None by hand. `flops` are those of the
     matrix products that run (a fused causal kernel skips the masked half), `hbm_bytes` what has to move:
     inputs and output once for a fused kernel, every step's for an unfused variant. Times are a `NoEstimate`
-    where nothing can be said.
+    where nothing can be said; `forward` has those of the GPU, by the ops that are called.
     """
 
     variant: str
@@ -63,12 +66,6 @@ class Forecast:
     def raises(self) -> str | None:
         """The error that the forward ends in."""
         return self.forward.raises
-
-
-def pinned_to(variant: str, env: Environment) -> Environment:
-    """Return the environment in which a variant makes its SDPA call."""
-    name = plain_name(variant)
-    return replace(env, pinned=(_PINS[name],)) if name in _PINS else env
 
 
 def plain_name(variant: str) -> str:
@@ -95,46 +92,92 @@ def forecast(
 
     """
     name = plain_name(variant)
-    if name in BY_HAND:
-        picked = None
-        backend: str | None = "none"
-        forward = predict_attention(name, call, env)
-    else:
-        picked = predict_sdpa(call, pinned_to(name, env))
-        backend = picked.ran
-        forward = predict_attention(name, call, env, picked=picked)
+    picked = None if name in BY_HAND else predict_sdpa(call, pinned_to(name, env))
+    backend = "none" if picked is None else picked.ran
+    run = attention_run(name, call, env, picked=picked)
+    forward = activities_of(run.forward, env)
     if forward.raises is not None:
         none = NoEstimate("the call raises")
         return Forecast(variant, None, picked, forward, none, none)
-    timed = name if name in BY_HAND else backend
+    timed = name if picked is None else picked.ran
     reason = _untimed(timed, call, env, picked)
     if reason or timed is None:
         none = NoEstimate(reason)
         return Forecast(variant, backend, picked, forward, none, none)
-    dims = _dims(call)
-    mask = call.mask is not None
-
-    def time_of(clock: Clock, *, backward: bool = False) -> AttentionTime | NoEstimate:
-        return attention_time(
-            timed, dims, call.q.dtype, call.is_causal, env.gpu,
-            backward=backward, mask=mask, dropout=call.dropout > 0, clock=clock, calibration=calibration,
-        )  # fmt: skip
-
-    on_gpu = time_of("gpu")
-    by_host = time_of("host")
-    flops = executed_flops(timed, dims, call.is_causal)
-    moved = _bytes(timed, dims, call)
+    if env.device != "cuda":  # the model of time takes other devices' kernels for CUDA's
+        run = attention_run(name, call, replace(env, device="cuda"), picked=picked)
+    launched = Launched(timed, dtype_word(call.q.dtype), backward=False, steps=_steps(run.forward))
+    times = _cautious(timings(launched, env.gpu, calibration), env)
+    after = replace(launched, backward=True, steps=_steps(run.backward))
+    if isinstance(times.gpu, AttentionTime):
+        forward = replace(forward, time=times.gpu.range, spent=_spent(run.forward, times.steps_us))
+    flops = executed_flops(timed, dims_of(call), call.is_causal)
+    moved = _bytes(timed, call, forward)
     return Forecast(
         variant,
         backend,
         picked,
         forward,
-        by_host if clock == "host" else on_gpu,
-        time_of(clock, backward=True),
+        times.by(clock),
+        _cautious(timings(after, env.gpu, calibration), env).by(clock),
         flops,
         moved,
-        _bound(flops, moved, _roof(call, env, calibration), on_gpu=on_gpu, by_host=by_host),
+        _bound(flops, moved, _roof(call, env, calibration), times),
     )
+
+
+def _cautious(times: Timings, env: Environment) -> Timings:
+    """Lower the confidence in times of another version of PyTorch than the measured one."""
+    if env.torch == _MEASURED:
+        return times
+    return replace(times, gpu=_lowered(times.gpu), host=_lowered(times.host))
+
+
+def _lowered(time: AttentionTime | NoEstimate) -> AttentionTime | NoEstimate:
+    if isinstance(time, AttentionTime) and time.confidence == "high":
+        return replace(time, confidence="medium")
+    return time
+
+
+def shares(activities: Activities) -> tuple[tuple[str, float], ...]:
+    """Return the ops that are called with their shares of the GPU's time (0 to 1), the largest first.
+
+    Nothing where times cannot be told, or nothing runs.
+    """
+    total = sum(spent.us for spent in activities.spent)
+    by_op: dict[str, float] = {}
+    for spent in activities.spent:
+        by_op[spent.called] = by_op.get(spent.called, 0.0) + spent.us
+    ordered = sorted(by_op.items(), key=lambda pair: -pair[1])
+    return tuple((op, us / total) for op, us in ordered if total > 0)
+
+
+def leaders(activities: Activities) -> tuple[str, ...]:
+    """Return the ops that clearly lead by GPU time, in order; none where the first two are close."""
+    found = shares(activities)
+    clear: list[str] = []
+    behind = [*(share for _, share in found[1:]), 0.0]
+    for (op, share), following in zip(found, behind, strict=False):
+        clear.append(op)
+        if share < _CLEAR * following:
+            return tuple(clear[:-1])
+    return tuple(clear)
+
+
+def _steps(parts: Sequence[Part]) -> tuple[Step, ...]:
+    return tuple(step for part in parts for step in part.steps)
+
+
+def _spent(parts: Sequence[Part], times_us: Sequence[float]) -> tuple[Spent, ...]:
+    """Return what each step takes by the op that is called."""
+    called = [part.called or _own_op(part) for part in parts for _ in part.steps]
+    return tuple(Spent(op, us) for op, us in zip(called, times_us, strict=True))
+
+
+def _own_op(part: Part) -> str:
+    """Return the op of a part's first kernel."""
+    kernels = part.activities.kernels
+    return kernels[0].op if kernels else ""
 
 
 def _untimed(timed: str | None, call: SdpaCall, env: Environment, picked: SdpaPrediction | None) -> str:
@@ -153,16 +196,11 @@ def _untimed(timed: str | None, call: SdpaCall, env: Environment, picked: SdpaPr
     return ""
 
 
-def _dims(call: SdpaCall) -> AttentionDims:
-    batch, heads, queries, head_dim = call.q.shape
-    _, kv_heads, keys, _ = call.k.shape
-    return AttentionDims(batch, heads, queries, keys, head_dim, kv_heads, call.v.shape[3])
-
-
-def _bytes(timed: str, dims: AttentionDims, call: SdpaCall) -> int | None:
-    if timed not in _UNFUSED:
-        return attention_work(dims, call.q.dtype, call.is_causal, training=call.requires_grad).least_bytes
-    return unfused_bytes(timed, dims, dtype_word(call.q.dtype), call.is_causal)
+def _bytes(timed: str, call: SdpaCall, forward: Activities) -> int:
+    if timed in UNFUSED:
+        return forward.bytes
+    word = dtype_word(call.q.dtype)
+    return attention_work(dims_of(call), word, call.is_causal, training=call.requires_grad).least_bytes
 
 
 def _roof(call: SdpaCall, env: Environment, calibration: Calibration | None) -> Ceilings | None:
@@ -171,15 +209,13 @@ def _roof(call: SdpaCall, env: Environment, calibration: Calibration | None) -> 
 
 def _bound(
     flops: int,
-    moved: int | None,
+    moved: int,
     roof: Ceilings | None,
-    *,
-    on_gpu: AttentionTime | NoEstimate,
-    by_host: AttentionTime | NoEstimate,
+    times: Timings,
 ) -> Bound | None:
-    if roof is None or moved is None:
+    if roof is None:
         return None
-    if isinstance(on_gpu, AttentionTime) and isinstance(by_host, AttentionTime):
-        late = by_host.mid_us > _HOST_BOUND * on_gpu.mid_us
-        return roofline(flops, moved, roof, floor_us=by_host.mid_us if late else 0.0).bound
+    if isinstance(times.gpu, AttentionTime) and isinstance(times.host, AttentionTime):
+        late = times.host.mid_us > _HOST_BOUND * times.gpu.mid_us
+        return roofline(flops, moved, roof, floor_us=times.host.mid_us if late else 0.0).bound
     return roofline(flops, moved, roof).bound

@@ -100,12 +100,16 @@ def _no_expert(members: Sequence[Outcome]) -> str:
     return printable(" ".join(f"No expert guess{one}." for one in said))
 
 
+_NO_NEWS: Final = "unfused-attention"
+"""That variants by hand are by hand."""
+
+
 def revealed(outcome: Outcome) -> str:
     """Tell the finding that matters most; else what the kernel is, what the leaf ops are, what takes long."""
     if outcome.look is None:
         return ""
     here = [one for one in outcome.look.checked.findings if one.scope == outcome.variant.label]
-    grave = [one for one in here if one.severity != "note"]
+    grave = [one for one in here if one.severity != "note" and one.id != _NO_NEWS]
     if grave:
         more = f" (and {plural(len(grave) - 1, 'more finding')}, below)" if len(grave) > 1 else ""
         return printable(grave[0].summary) + more

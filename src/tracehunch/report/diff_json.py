@@ -6,20 +6,23 @@
  "environment": {"times_compare": true,
                  "entries": [{"name", "group", "before", "after", "status", "decides"}]},
  "scopes": [{"before": SCOPE, "after": SCOPE, "matched": "name|position|given",
-             "ranked_by": "gpu_time_us|wall_time_us", "delta_us": -125.4,
+             "ranked_by": "gpu_time_us|wall_time_us|period_us", "delta_us": -125.4,
              "facts": {"gpu_time_us": {"before", "after", "outcome": OUTCOME}},
+             "period_us": TIME, "outside_us": TIME,
              "changes": [CHANGE], "host": [CHANGE]}],
  "only_before": [SCOPE], "only_after": [SCOPE],
  "findings": {"new": [FINDING], "gone": [FINDING], "grown": [{"before": FINDING, "after": FINDING}]},
  "regressions": [{"severity", "text"}], "notes": ["..."], "cannot_tell": [{"key", "scope", "reason"}]}
 OUTCOME = "same|noise|more|less|other|unknown"
+TIME = {"before", "after", "spread": {"before": [low, high], "after": [low, high]}, "outcome": OUTCOME}
 CHANGE = {"kind": "went|appeared|fewer|more|slower|faster|kernel|replaced|fused|unfused", "at": [ops],
           "delta_us", "noise", "before": [USE], "after": [USE], "causes": [{"id", "text", "confidence"}],
           "evidence": {"before": [events], "after": [events]}}
 USE = {"name", "kind", "path": [ops], "per_call", "time_us", "spread_us": [low, high],
        "library", "algorithm", "unit", "dtype"}
 ```
-Times are per call of the scope; ``delta_us`` is after less before. What cannot be known is absent.
+Times are per call of the scope; ``delta_us`` is after less before. ``period_us`` is from one call to the
+next, for the scope that leads; ``outside_us`` in no op and no runtime call. What cannot be known is absent.
 """
 
 from __future__ import annotations
@@ -39,7 +42,7 @@ from tracehunch.report.json_report import (
 
 if TYPE_CHECKING:
     from tracehunch.compare.environment import Entry
-    from tracehunch.compare.model import Cause, Change, Diff, FactChange, ScopeDiff, Use
+    from tracehunch.compare.model import Cause, Change, Diff, FactChange, ScopeDiff, TimeChange, Use
     from tracehunch.tree import Tree
     from tracehunch.verdict import Look
 
@@ -104,6 +107,11 @@ def _scope(scope: ScopeDiff, before: Tree, after: Tree) -> Object:
         "ranked_by": f"{scope.time_key}_us",
         "delta_us": scope.delta_us,
         "facts": {_key(fact): _fact(fact) for fact in scope.facts},
+        **{
+            name: _time(change)
+            for name, change in (("period_us", scope.period), ("outside_us", scope.outside))
+            if change is not None
+        },
         "changes": [_change(change) for change in scope.changes],
         "host": [_change(change) for change in scope.host],
     }
@@ -117,6 +125,15 @@ def _fact(fact: FactChange) -> Object:
     sides = {"before": fact.before, "after": fact.after}
     known = {name: json_value(one.value) for name, one in sides.items() if one is not None}
     return {**known, "outcome": fact.outcome}
+
+
+def _time(change: TimeChange) -> Object:
+    sides = {"before": change.before, "after": change.after}
+    return {
+        **{name: one.value for name, one in sides.items()},
+        "spread": {name: [one.low, one.high] for name, one in sides.items()},
+        "outcome": change.outcome,
+    }
 
 
 def _change(change: Change) -> Object:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tracehunch.report import diff_texts, diff_words
+from tracehunch.report import diff_changes, diff_environment, diff_findings, diff_headline, diff_scopes
+from tracehunch.report.diff_words import TOP
 from tracehunch.report.finding_texts import cannot_tell_text
 from tracehunch.report.markdown import code, table, text
 from tracehunch.units import time_us
@@ -13,31 +14,33 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tracehunch.compare.model import Diff
-    from tracehunch.report.diff_words import ChangeText
+    from tracehunch.report.diff_changes import ChangeText
 
 
-def render(
-    diff: Diff, *, sources: Sequence[str] = (), top: int = diff_words.TOP, all_scopes: bool = False
-) -> str:
+def render(diff: Diff, *, sources: Sequence[str] = (), top: int = TOP, all_scopes: bool = False) -> str:
     """Return the whole report, ending in a newline."""
     sources = sources or [look.facts.tree.trace.label for look in (diff.before, diff.after)]
     blocks = [f"## tracehunch diff {code(sources[0])} {code(sources[1])}"]
     if diff.environment.same_kind:
-        blocks += [f"**{text(line)}**" for line in diff_words.headline(diff)]
+        for line, why in diff_headline.headline(diff):
+            blocks.append(
+                "\n".join([f"**{text(line)}**", "", *(f"- {text(reason)}" for reason in why)]).rstrip()
+            )
     blocks.append(_head(diff, sources))
-    blocks += _bullets("Warnings", [text(one) for one in diff_texts.warnings(diff)])
+    blocks += _bullets("Warnings", [text(one) for one in diff_environment.warnings(diff)])
+    blocks += _bullets("Notes", [text(one) for one in diff_environment.notes(diff)])
     blocks += _scopes(diff, all_scopes=all_scopes)
     blocks += _changes(diff, top)
     blocks += _findings(diff)
     blocks += _bullets("Cannot tell", [text(cannot_tell_text(one)) for one in diff.cannot_tell])
-    blocks.append(f"Next: {code(diff_texts.next_command(diff, sources))}")
+    blocks.append(f"Next: {code(diff_findings.next_command(diff, sources))}")
     return "\n\n".join(blocks) + "\n"
 
 
 def _head(diff: Diff, sources: Sequence[str]) -> str:
     looks = zip(("before", "after"), (diff.before, diff.after), sources, strict=True)
-    rows = [(label, text(diff_texts.source_text(look, source))) for label, look, source in looks]
-    rows += [(label, text(said)) for label, said in diff_texts.environment_lines(diff)]
+    rows = [(label, text(diff_environment.source_text(look, source))) for label, look, source in looks]
+    rows += [(label, text(said)) for label, said in diff_environment.environment_lines(diff)]
     return table((("<", None), ("<", None)), rows)
 
 
@@ -46,7 +49,7 @@ def _bullets(title: str, lines: Sequence[str]) -> list[str]:
 
 
 def _scopes(diff: Diff, *, all_scopes: bool) -> list[str]:
-    rows, folded = diff_texts.scope_texts(diff, all_scopes=all_scopes)
+    rows, folded = diff_scopes.scope_texts(diff, all_scopes=all_scopes)
     if not rows:
         return []
     on_gpu = all(diff.environment.on_gpu)
@@ -59,15 +62,15 @@ def _scopes(diff: Diff, *, all_scopes: bool) -> list[str]:
         ]
         for row in rows
     ]  # fmt: skip
-    remarks = [text(one) for one in (folded, *diff_texts.unmatched(diff)) if one]
+    remarks = [text(one) for one in (folded, *diff_scopes.unmatched(diff)) if one]
     return ["### Scopes, per call", table([(head, None) for head in heads], cells), *remarks]
 
 
 def _changes(diff: Diff, top: int) -> list[str]:
-    found = diff_words.change_list(diff, top)
+    found = diff_changes.change_list(diff, top)
     blocks = [_change(change) for change in found.shown]
     blocks += [text(found.rest)] if found.rest else []
-    host = next((words for scope in diff.scopes if (words := diff_words.host_text(scope))), "")
+    host = next((words for scope in diff.scopes if (words := diff_changes.host_text(scope))), "")
     blocks += [f"On the host: {text(host)}"] if host else []
     return ["### Changes, per call, by time at stake", *blocks] if blocks else []
 
@@ -77,6 +80,7 @@ def _change(change: ChangeText) -> str:
     lines = [f"**{text(change.delta)}** {text(change.kind)} {code(change.where)}{scope}", ""]
     lines += [f"- {text(line)}" for line in change.lines]
     lines += [f"- why: {text(cause)}" for cause in change.causes]
+    lines += [f"- {text(change.source)}"] if change.source else []
     lines += [f"- evidence: {text(change.evidence)}"] if change.evidence else []
     return "\n".join(lines)
 
@@ -85,11 +89,11 @@ def _findings(diff: Diff) -> list[str]:
     if not diff.environment.same_kind:
         return []
     lines = []
-    for what, finding, how in diff_texts.finding_lines(diff):
+    for what, finding, how in diff_findings.finding_lines(diff):
         stake = f", {time_us(finding.time_at_stake_us)} a call at stake" if finding.time_at_stake_us else ""
         grown = f" ({text(how)})" if how else ""
         where = f"{code(finding.id)} in {code(finding.scope)}"
         lines.append(f"- {what}{grown}: **{finding.severity}** {where}{stake}: {text(finding.summary)}")
-    folded = diff_texts.folded_notes(diff)
-    blocks = [f"### Findings: {diff_texts.findings_aside(diff)}", "\n".join(lines), text(folded)]
+    folded = diff_findings.folded_notes(diff)
+    blocks = [f"### Findings: {diff_findings.findings_aside(diff)}", "\n".join(lines), text(folded)]
     return [block for block in blocks if block]

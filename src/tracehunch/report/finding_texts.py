@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 SEVERITY_STYLE: Final[dict[str, Style]] = {"error": "bold red", "warning": "bold yellow", "note": "cyan"}
 _EVIDENCE_SHOWN: Final = 6
+_FINDINGS_SHOWN: Final = 8
 _UNTOLD_SHOWN: Final = 3
 
 
@@ -34,9 +35,17 @@ class FindingText:
 
 
 def findings(look: Look, selection: Selection) -> list[FindingText]:
-    """Return findings of the selected scopes: notes last, else ranked as the checks ranked them."""
+    """Return findings of the selected scopes: worst first, of one severity as the checks ranked them."""
     taken = [one for one in look.checked.findings if selection.takes(one.scope)]
-    return [_finding_text(one) for one in sorted(taken, key=lambda one: one.severity == "note")]
+    return [_finding_text(one) for one in sorted(taken, key=lambda one: -SEVERITIES.index(one.severity))]
+
+
+def shown(found: Sequence[FindingText], selection: Selection) -> tuple[Sequence[FindingText], str]:
+    """Pick the findings that a report shows, and say how many more there are; "" if none."""
+    rest = () if selection.all_findings else found[_FINDINGS_SHOWN:]
+    if not rest:
+        return found, ""
+    return found[:_FINDINGS_SHOWN], f"{_counts(rest)} more, of less weight; --all shows all of them"
 
 
 def untold(look: Look, selection: Selection) -> list[str]:
@@ -49,15 +58,19 @@ def untold(look: Look, selection: Selection) -> list[str]:
 
 def findings_aside(found: Sequence[FindingText]) -> str:
     """``2 warnings, 1 note: warnings first, then by time at stake``; ``none`` where nothing was found."""
-    seen = [one.severity for one in found]
-    kinds = [severity for severity in reversed(SEVERITIES) if severity in seen]
-    counts = ", ".join(plural(seen.count(severity), severity) for severity in kinds)
+    kinds = {one.severity for one in found}
+    counts = _counts(found)
     if len(found) < 2:  # one finding stands in no order
         return counts or "none"
-    order = (
-        "warnings first, then by time at stake" if "note" in kinds and len(kinds) > 1 else "by time at stake"
-    )
-    return f"{counts}; {order}"
+    first = f"{found[0].severity}s first, then " if len(kinds) > 1 else ""
+    return f"{counts}; {first}by time at stake"
+
+
+def _counts(found: Sequence[FindingText]) -> str:
+    """``2 warnings, 1 note``."""
+    seen = [one.severity for one in found]
+    kinds = [severity for severity in reversed(SEVERITIES) if severity in seen]
+    return ", ".join(plural(seen.count(severity), severity) for severity in kinds)
 
 
 def cannot_tell_text(unknown: CannotTell) -> str:

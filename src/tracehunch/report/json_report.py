@@ -20,7 +20,7 @@ from tracehunch.verdict import Verdict
 if TYPE_CHECKING:
     from tracehunch.facts.model import Fact, KernelUse, ScopeFacts
     from tracehunch.guess import Claim
-    from tracehunch.trace.model import Device
+    from tracehunch.trace.model import Device, Environment
     from tracehunch.tree import Tree
     from tracehunch.verdict import CannotTell, Finding, Held, Look, Surprise
 
@@ -56,7 +56,7 @@ def render(look: Look, *, scopes: Collection[str] = ()) -> bytes:
     """Return the Look as indented JSON in UTF-8; only the named scopes where some are named."""
     report = look_object(look)
     if scopes:
-        wanted = {_text(scope) for scope in scopes}
+        wanted = {json_text(scope) for scope in scopes}
         report["scopes"] = [scope for scope in report["scopes"] if scope["name"] in wanted]
         report["findings"] = [finding for finding in report["findings"] if finding["scope"] in wanted]
         untold = report["verdict"]["cannot_tell"]
@@ -86,20 +86,36 @@ def look_object(look: Look) -> Object:
 def trace_object(tree: Tree, counts: Mapping[str, object]) -> Object:
     """Return what was recorded on what, the counts, and the warnings."""
     trace, header, shares = tree.trace, tree.trace.header, gpu_shares(tree)
-    recorded = header.recorded
+    recorded, environment = header.recorded, environment_object(header.environment)
     return {
         "events": trace.n_events,
         "gpu_activities": len(trace.gpu.row),
         "outside_window": shares.outside,
         "unattributed_gpu_time_us": shares.unattributed_us,
-        **({} if header.torch is None else {"torch": _text(header.torch)}),
+        **({} if header.torch is None else {"torch": json_text(header.torch)}),
         "devices": [_device(device) for device in header.devices],
+        **({"environment": environment} if environment else {}),
         "recorded": {"shapes": recorded.shapes, "stacks": recorded.stacks, "memory": recorded.memory},
         "counts": {key: counts[key] for key in COUNTS if counts.get(key) is not None},
         "warnings": [
-            {"code": notice.code, "message": _text(notice.message)}
+            {"code": notice.code, "message": json_text(notice.message)}
             for notice in (*trace.notices, *tree.notices)
         ],
+    }
+
+
+def environment_object(environment: Environment) -> Object:
+    """Return what the trace says of its machine and software, in groups; one without anything is absent."""
+    groups = {
+        "versions": environment.versions,
+        "machine": environment.machine,
+        "flags": environment.flags,
+        "variables": environment.variables,
+    }
+    return {
+        group: {json_text(name): json_value(value) for name, value in entries.items()}
+        for group, entries in groups.items()
+        if entries
     }
 
 
@@ -111,7 +127,7 @@ def scope_object(scope: ScopeFacts, tree: Tree) -> Object:
     """
     ops = [] if scope.kernels else [_op(use) for use in ops_of(scope, tree)]
     return {
-        "name": _text(scope.scope.name),
+        "name": json_text(scope.scope.name),
         "kind": scope.scope.kind,
         "calls": len(scope.scope.calls),
         "own_thread": _values(scope.own_thread),
@@ -121,13 +137,14 @@ def scope_object(scope: ScopeFacts, tree: Tree) -> Object:
             for fact in scope.facts.values()
             if fact.low is not None and fact.high is not None and fact.low != fact.high
         },
+        **({"percent_of_peak": dict(scope.percent_of_peak)} if scope.percent_of_peak else {}),
         "kernels": [kernel_object(kernel) for kernel in scope.kernels],
     } | ({"ops": ops} if ops else {})
 
 
 def _op(use: OpUse) -> Object:
     return {
-        "name": _text(use.name),
+        "name": json_text(use.name),
         "per_call": use.per_call,
         "self_cpu_time_us": use.self_us,
         "cpu_time_us": use.total_us,
@@ -135,10 +152,13 @@ def _op(use: OpUse) -> Object:
 
 
 def kernel_object(kernel: KernelUse) -> Object:
-    """One GPU activity's name under one op within a scope."""
+    """One GPU activity's name under one op within a scope; FLOPs, bytes and time per call of the scope.
+
+    Of bytes/s and FLOP/s, and percent of the data sheet's peak that bounds it, over all of its time.
+    """
     identity = kernel.identity
     known = {
-        "op": _text(kernel.op) or None,
+        "op": json_text(kernel.op) or None,
         "library": identity.library,
         "algorithm": identity.algorithm,
         "unit": identity.unit,
@@ -146,8 +166,14 @@ def kernel_object(kernel: KernelUse) -> Object:
         "per_call": kernel.per_call,
         "gpu_time_us": kernel.gpu_time_us,
         "occupancy_percent": kernel.occupancy_percent,
+        "flops": kernel.work.flops,
+        "hbm_bytes": kernel.work.hbm_bytes,
+        "achieved_flops": kernel.work.achieved_flops,
+        "achieved_bandwidth": kernel.work.achieved_bandwidth,
+        "bound": kernel.work.bound,
+        "percent_of_peak": kernel.work.percent_of_peak,
     }
-    return {"name": _text(kernel.name), "kind": kernel.kind} | {
+    return {"name": json_text(kernel.name), "kind": kernel.kind} | {
         k: v for k, v in known.items() if v is not None
     }
 
@@ -156,13 +182,13 @@ def finding_object(finding: Finding) -> Object:
     """Return what a check saw."""
     return {
         "id": finding.id,
-        "scope": _text(finding.scope),
+        "scope": json_text(finding.scope),
         "severity": finding.severity,
         "confidence": finding.confidence,
         "time_at_stake_us": finding.time_at_stake_us,
-        "summary": _text(finding.summary),
-        "cause": _text(finding.cause),
-        "fix": _text(finding.fix),
+        "summary": json_text(finding.summary),
+        "cause": json_text(finding.cause),
+        "fix": json_text(finding.fix),
         "evidence": finding.evidence,
     }
 
@@ -172,7 +198,7 @@ def verdict_object(verdict: Verdict) -> Object:
     return {
         "held": [_held(held) for held in verdict.held],
         "surprises": [_surprise(surprise) for surprise in verdict.surprises],
-        "cannot_tell": [_cannot_tell(unknown) for unknown in verdict.cannot_tell],
+        "cannot_tell": [cannot_tell_object(unknown) for unknown in verdict.cannot_tell],
     }
 
 
@@ -189,47 +215,52 @@ def _surprise(surprise: Surprise) -> Object:
     }
 
 
-def _cannot_tell(unknown: CannotTell) -> Object:
-    record = {"record_with": _text(unknown.record_with)} if unknown.record_with else {}
-    return {"key": unknown.key, "scope": _text(unknown.scope), "reason": _text(unknown.reason)} | record
+def cannot_tell_object(unknown: CannotTell) -> Object:
+    """Return what the trace cannot decide."""
+    record = {"record_with": json_text(unknown.record_with)} if unknown.record_with else {}
+    said = {"key": unknown.key, "scope": json_text(unknown.scope), "reason": json_text(unknown.reason)}
+    return said | record
 
 
 def _claim(claim: Claim, seen: object) -> Object:
     return {
         "key": claim.key,
         "relation": claim.relation,
-        "expected": _value(claim.expected),
-        "seen": _value(seen),
+        "expected": json_value(claim.expected),
+        "seen": json_value(seen),
         "unit": claim.unit,
-        "scope": _text(claim.scope),
+        "scope": json_text(claim.scope),
         "who": claim.who,
-        "why": _text(claim.why),
+        "why": json_text(claim.why),
     }
 
 
 def _values(facts: Mapping[str, Fact]) -> Object:
-    return {_key(fact): _value(fact.value) for fact in facts.values()}
+    return {_key(fact): json_value(fact.value) for fact in facts.values()}
 
 
 def _key(fact: Fact) -> str:
     return f"{fact.key}_us" if fact.unit == "us" and not fact.key.endswith("_us") else fact.key
 
 
-def _value(value: object) -> object:
+def json_value(value: object) -> object:
+    """Return any value of a fact or claim as JSON holds it."""
     if isinstance(value, str):
-        return _text(value)
+        return json_text(value)
     if isinstance(value, Sequence):
-        return [_value(one) for one in value]
+        return [json_value(one) for one in value]
     return value
 
 
 def _device(device: Device) -> Object:
     known = {"compute_capability": device.compute_capability, "sms": device.sms}
-    return {"name": _text(device.name)} | {key: value for key, value in known.items() if value is not None}
+    return {"name": json_text(device.name)} | {
+        key: value for key, value in known.items() if value is not None
+    }
 
 
-def _text(text: str) -> str:
-    """Text that JSON can hold: as it is, but without halves of surrogate pairs, and cut if endless."""
+def json_text(text: str) -> str:
+    """Return text that JSON can hold: as it is, but without halves of surrogate pairs, and cut if endless."""
     if len(text) > NAME_LIMIT:
         digest = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
         text = f"{text[:NAME_LIMIT]}... ({len(text)} characters, sha256 {digest})"

@@ -35,7 +35,7 @@ def render(look: Look, *, selection: Selection | None = None, source: str = "") 
     source = source or look.facts.tree.trace.label
     blocks = [
         f"## tracehunch {'look' if look.verdict == Verdict() else 'check'} {code(source)}",
-        _table((("<", None), ("<", None)), [(k, text(v)) for k, v in summary.recorded_on(look)]),
+        table((("<", None), ("<", None)), [(k, text(v)) for k, v in summary.recorded_on(look)]),
     ]
     blocks += _warnings(look)
     blocks += _verdict(look.verdict)
@@ -87,7 +87,9 @@ def _findings(look: Look, selection: Selection) -> list[str]:
     found = finding_texts.findings(look, selection)
     untold = [f"- cannot tell: {text(one)}" for one in finding_texts.untold(look, selection)]
     head = f"### Findings: {finding_texts.findings_aside(found)}"
-    return [head, *(_finding(one) for one in found), *(["\n".join(untold)] if untold else [])]
+    chosen, more = finding_texts.shown(found, selection)
+    told = [*(_finding(one) for one in chosen), *([text(more)] if more else [])]
+    return [head, *told, *(["\n".join(untold)] if untold else [])]
 
 
 def _finding(one: FindingText) -> str:
@@ -102,7 +104,7 @@ def _finding(one: FindingText) -> str:
 def _scopes(look: Look, selection: Selection) -> list[str]:
     shown, folded = scope_rows.shown_scopes(look, selection)
     columns = _SCOPE_COLUMNS if summary.has_gpu_work(look) else _CPU_SCOPE_COLUMNS
-    listed = _table(
+    listed = table(
         columns, [[cell(row) for _, cell in columns] for row in scope_rows.scope_rows(look, shown)]
     )
     return ["### Scopes, per call", listed, *([text(folded)] if folded else [])]
@@ -110,14 +112,15 @@ def _scopes(look: Look, selection: Selection) -> list[str]:
 
 def _kernels(one: KernelTable) -> list[str]:
     title = f"<details><summary>Kernels in {code(one.scope)}, per call, by GPU time</summary>"
-    listed = _table(_KERNEL_COLUMNS, [[cell(row) for _, cell in _KERNEL_COLUMNS] for row in one.rows])
-    return [title, listed, *(text(more) for more in (one.rest, one.unclassified) if more), "</details>"]
+    listed = table(_KERNEL_COLUMNS, [[cell(row) for _, cell in _KERNEL_COLUMNS] for row in one.rows])
+    below = [text(more) for more in (one.rest, one.unclassified, one.peaks) if more]
+    return [title, listed, *below, "</details>"]
 
 
 def _ops(one: OpTable) -> list[str]:
     per = ", per call" if one.calls > 1 else ""
     title = f"### Ops in {code(one.scope)}, by CPU time in themselves{per}"
-    listed = _table(_OP_COLUMNS, [[cell(row) for _, cell in _OP_COLUMNS] for row in one.rows])
+    listed = table(_OP_COLUMNS, [[cell(row) for _, cell in _OP_COLUMNS] for row in one.rows])
     return [title, listed, *([text(one.rest)] if one.rest else [])]
 
 
@@ -138,6 +141,7 @@ _SCOPE_COLUMNS: Final[_Columns[ScopeRow]] = (
     ("wall", lambda row: row.wall_time),
     ("GPU idle", lambda row: text(row.gpu_idle)),
     ("<what runs", lambda row: text(row.traits)),
+    ("<limit", lambda row: text(row.limit)),
     ("<calls differ", lambda row: text(row.spread)),
 )
 _CPU_SCOPE_COLUMNS: Final[_Columns[ScopeRow]] = (
@@ -154,6 +158,7 @@ _KERNEL_COLUMNS: Final[_Columns[KernelRow]] = (
     ("time", lambda row: row.time),
     ("runs", lambda row: row.per_call),
     ("occupancy", lambda row: text(row.occupancy)),
+    ("<limit", lambda row: text(row.limit)),
     ("<launched by", lambda row: code(row.op)),
     ("<what it is", lambda row: text(row.what)),
     ("<name", lambda row: code(row.name)),
@@ -167,7 +172,8 @@ _OP_COLUMNS: Final[_Columns[OpRow]] = (
 )
 
 
-def _table(columns: Sequence[tuple[str, object]], rows: Sequence[Sequence[str]]) -> str:
+def table(columns: Sequence[tuple[str, object]], rows: Sequence[Sequence[str]]) -> str:
+    """Return a table; a heading that begins with < stands left."""
     heads = [head.removeprefix("<") for head, _ in columns]
     rule = ["---" if head.startswith("<") else "---:" for head, _ in columns]
     return "\n".join(f"| {' | '.join(line)} |" for line in (heads, rule, *rows))

@@ -6,11 +6,11 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from tracehunch.predict.forecast import BY_HAND, plain_name
+from tracehunch.predict.forecast import BY_HAND, plain_name, shares
 from tracehunch.predict.roofline import AttentionTime
 from tracehunch.predict.sdpa.words import cudnn_name
 from tracehunch.report.layout import Column, Line, Span, View, draw, heading, paragraph, table
-from tracehunch.units import join, size, time_us
+from tracehunch.units import join, share, size, time_us
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -28,6 +28,9 @@ _ERROR: Final = "the call raises"
 _NONE: Final = "-"
 _GENERAL: Final = 3
 """From how many variants on a reason is told once, for all of them."""
+
+_LEADERS: Final = 4
+"""Ops that are named by their share of a variant's GPU time, at most."""
 
 _COUNTS: Final = (
     Column("variant", "left"),
@@ -127,14 +130,24 @@ def reasons(one: Expected) -> list[str]:
         said.append(f"no time: {found.time.reason}")
     if isinstance(found.backward, AttentionTime) and isinstance(found.time, AttentionTime):
         said += [why for why in found.backward.why if why not in found.time.why and why.startswith("no ")]
+    if led := leading(found):
+        said.append(f"leads: {led}")
     said.append(f"confidence: {confidence(found)}")
     return list(dict.fromkeys(said))
 
 
+def leading(found: Forecast) -> str:
+    """Return which called ops lead by GPU time, as "aten::masked_fill 43%, aten::softmax 31%"."""
+    return ", ".join(f"{op} {share(part, 1)}" for op, part in shares(found.forward)[:_LEADERS])
+
+
 def confidence(found: Forecast) -> str:
-    """Return how sure counts and times are, as "counts high, time medium"."""
-    counts = f"counts {found.forward.confidence}"
-    return f"{counts}, time {found.time.confidence}" if isinstance(found.time, AttentionTime) else counts
+    """Return how sure counts and times are, as "high", or "medium in counts, high in times"."""
+    counts = found.forward.confidence
+    if not isinstance(found.time, AttentionTime):
+        return f"{counts} in counts"
+    times = found.time.confidence
+    return counts if counts == times else f"{counts} in counts, {times} in times"
 
 
 def refused(name: str, sdpa: SdpaPrediction) -> dict[str, list[str]]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from tracehunch.errors import GuessError
 from tracehunch.guess import Claim, Guess
 from tracehunch.guess.write import write_hunch
-from tracehunch.predict.forecast import BY_HAND, plain_name
+from tracehunch.predict.forecast import BY_HAND, leaders, plain_name
 from tracehunch.predict.roofline import AttentionTime
 from tracehunch.report.prediction import title
 
@@ -19,8 +19,12 @@ if TYPE_CHECKING:
     from tracehunch.report.prediction import Expected, Prediction
 
 
+_LEADERS: Final = 2
+"""Ops that are claimed to lead at most."""
+
+
 def render(prediction: Prediction, *, device: str | None = None, torch: str | None = None) -> str:
-    """Return the text of a hunch.toml: counts, the SDPA backend, and by the GPU's clock a range of time.
+    """Return the text of a hunch.toml: counts, the SDPA backend, leading ops, by the GPU's clock a time.
 
     A variant's scope is its annotation, "attn_fwd" or "sdpa_fwd"; where several would share one, it is the
     variant's name, to be changed to that of the annotation. `device` and `torch` are as traces have them
@@ -70,6 +74,10 @@ def _claims(one: Expected, scope: str, prediction: Prediction) -> Iterator[Claim
     if found.backend is not None and plain_name(one.variant.name) not in BY_HAND:
         yield Claim("sdpa.backend", "==", found.backend, scope, "expert", confidence=sure, unit="text")
     time = found.time
+    ops = leaders(found.forward)[:_LEADERS]
+    if ops and isinstance(time, AttentionTime):
+        why = "by the sum of its steps in the model of time"
+        yield Claim("dominant", "leads", ops, scope, "expert", why, time.confidence, unit="text")
     if prediction.clock == "gpu" and isinstance(time, AttentionTime):
         span = (round(time.low_us, 1), round(time.high_us, 1))
         why = "; ".join(time.why)

@@ -12,6 +12,7 @@
                    "flops", "hbm_bytes", "bound", "bwd_us", "bwd_low_us", "bwd_high_us"}
                             what cannot be told is absent
      "confidence": {"counts": "high", "time": "medium"},
+     "dominant": [{"op": "aten::masked_fill", "share": 0.433}]   of the GPU's time; empty where not known
      "kernels": [{"name": piece of the name or "", "library", "algorithm", "unit", "dtype", "op"}],
      "refused": {"flash": ["attn_mask given; ..."]},
      "reasons": ["..."],
@@ -24,9 +25,10 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from tracehunch.predict.bulk import plain
+from tracehunch.predict.forecast import shares
 from tracehunch.predict.roofline import AttentionTime
 from tracehunch.report.json_report import SCHEMA, Object, encode
 from tracehunch.report.prediction import reasons, refused
@@ -35,6 +37,9 @@ if TYPE_CHECKING:
     from tracehunch.predict.activities import KernelGuess
     from tracehunch.predict.sdpa import Hazard
     from tracehunch.report.prediction import Expected, Prediction
+
+
+_DIGITS: Final = 4  # of a share
 
 
 def render(prediction: Prediction) -> bytes:
@@ -65,6 +70,7 @@ def _variant(one: Expected) -> Object:
         "label": one.variant.label,
         "predicted": plain(found),
         "confidence": sure,
+        "dominant": [{"op": op, "share": round(part, _DIGITS)} for op, part in shares(found.forward)],
     }
     if found.forward.kernels is not None:
         made["kernels"] = [_kernel(kernel) for kernel in found.forward.kernels]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from tracehunch.report.origin import vendor
+from tracehunch.report.roofline_text import scope_text
 from tracehunch.units import count, join, percent, plural, printable, time_column, time_range_us
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ class ScopeRow:
     wall_time: str
     gpu_idle: str
     traits: str
+    limit: str
     spread: str
 
 
@@ -142,6 +144,7 @@ def _scope_row(scope: ScopeFacts, name: str, matrix_unit: str, times: Mapping[st
         wall_time=times["wall_time"],
         gpu_idle=_fact(scope, "gpu_idle"),
         traits=_traits(scope, matrix_unit),
+        limit=scope_text(scope),
         spread=_spread(scope),
     )
 

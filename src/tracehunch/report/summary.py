@@ -9,6 +9,7 @@ import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeGuard
 
+from tracehunch.report.environment_text import environment_lines
 from tracehunch.report.origin import GpuShares, devices_used, gpu_shares, n_devices_used, vendor
 from tracehunch.trace.model import Device, Notice, Trace
 from tracehunch.units import join, percent, plural, printable, share, size, time_us
@@ -22,11 +23,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which part of a Look is shown. ``scopes`` are names (all that a report shows if empty)."""
+    """Which part of a Look is shown. ``scopes`` are names (all that a report shows if empty).
+
+    Of the findings only the costliest are shown, unless ``all_findings``.
+    """
 
     scopes: tuple[str, ...] = ()
     top: int = 10
     all_scopes: bool = False
+    all_findings: bool = False
 
     def takes(self, scope: str) -> bool:
         """Whether something of this scope is shown."""
@@ -41,6 +46,7 @@ def recorded_on(look: Look) -> list[tuple[str, str]]:
         ("on", _device_text(trace)),
         ("recorded", _contents(trace, look.facts.counts)),
         ("with", _flags(trace)),
+        *environment_lines(trace.header.environment),
     ]
     if len(trace.gpu.row):
         lines.append(("GPU time", _share_text(gpu_shares(tree))))

@@ -22,7 +22,7 @@ _WIDE: Final = 100  # columns from which on there is room for the CPU time
 _NARROW: Final = 76
 _VERY_WIDE: Final = 150  # for a kernel's name beside what it is
 _KERNEL_TABLES: Final = 3  # with more scopes selected, only the first so many
-_NOTES_IN_FULL: Final = 3  # of more notes, only what they say; explain and the other formats tell the rest
+_NOTES_IN_FULL: Final = 3  # of more notes, only what they say; --all and the other formats tell the rest
 _OP_ROOM: Final = 60  # columns that the rest of a kernel's row takes
 _SCOPE_WIDTH: Final = 40  # columns of a scope's name in a heading
 
@@ -93,17 +93,16 @@ def _findings(look: Look, view: View, selection: Selection) -> list[Line]:
     found = finding_texts.findings(look, selection)
     aside = finding_texts.findings_aside(found)
     lines: list[Line] = [(), *paragraph(aside, view, first=(Span("Findings", "bold"), "  "), style="dim")]
-    loud = [one for one in found if one.severity != "note"]
-    notes = [one for one in found if one.severity == "note"]
-    for one in loud + notes[:_NOTES_IN_FULL]:
+    chosen, more = finding_texts.shown(found, selection)
+    loud = [one for one in chosen if one.severity != "note"]
+    notes = [one for one in chosen if one.severity == "note"]
+    in_full = len(notes) if selection.all_findings else _NOTES_IN_FULL
+    for one in loud + notes[:in_full]:
         lines += _finding(one, view)
-    for one in notes[_NOTES_IN_FULL : selection.top]:
+    for one in notes[in_full:]:
         lines += [(), *_finding_head(one, view), *paragraph(one.summary, view, indent=4)]
-    if len(notes) > selection.top:
-        lines += [
-            (),
-            (Span(f"  {plural(len(notes) - selection.top, 'more note')}; --top shows more", "dim"),),
-        ]
+    if more:
+        lines += [(), (Span(f"  {more}", "dim"),)]
     unknown = finding_texts.untold(look, selection)
     if unknown:
         lines += [()] if found else []
@@ -122,7 +121,8 @@ def _finding(one: FindingText, view: View) -> list[Line]:
 
 
 def _finding_head(one: FindingText, view: View) -> list[Line]:
-    where = f" in {elide(one.scope, _SCOPE_WIDTH)}" if one.scope else ""
+    longest = min(_SCOPE_WIDTH, view.width - len(f"  {one.severity}  {one.id} in "))
+    where = f" in {elide(one.scope, longest)}" if one.scope else ""
     severity = Span(one.severity, finding_texts.SEVERITY_STYLE[one.severity])
     head: Line = ("  ", severity, "  ", Span(one.id, "bold"), where)
     room = view.width - len(f"  {one.severity}  {one.id}{where}  ")
@@ -148,7 +148,9 @@ def _scopes(look: Look, view: View, selection: Selection) -> list[Line]:
         unusual = "" if row.traits == usual else row.traits or "data type not known"
         spread = f"calls differ: {row.spread}" if row.spread else ""
         indent = 4 + len(row.name) - len(row.name.lstrip())
-        lines += [line, *_below("; ".join(filter(None, (unusual, spread))), view, indent)]
+        waits = row.kind == "module" and row.limit.startswith("overhead")  # of so many idle says enough
+        limit = "" if waits else row.limit
+        lines += [line, *_below("; ".join(filter(None, (unusual, limit, spread))), view, indent)]
     return [*lines, *_below(folded, view, 2)]
 
 
@@ -187,9 +189,11 @@ def _kernels(one: KernelTable, view: View) -> list[Line]:
     for row, line in zip(one.rows, drawn[1:], strict=True):
         lines.append(line)
         if not wide:
-            occupancy = f"occupancy {row.occupancy}, " if row.occupancy else ""
-            lines.append((Span(shorten(f"    {occupancy}{row.name}", view.width), "dim"),))
-    return lines + [line for text in (one.rest, one.unclassified) for line in _below(text, view, indent=2)]
+            occupancy = f"occupancy {row.occupancy}" if row.occupancy else ""
+            about = ", ".join(filter(None, (row.limit, occupancy, row.name)))
+            lines.append((Span(shorten(f"    {about}", view.width), "dim"),))
+    below = (one.rest, one.unclassified, one.peaks)
+    return lines + [line for text in below for line in _below(text, view, indent=2)]
 
 
 _KERNEL_COLUMNS: Final = (
@@ -199,7 +203,12 @@ _KERNEL_COLUMNS: Final = (
     Column("launched by", "left", 40),
     Column("what it is", "left", 44),
 )
-_WIDE_KERNEL_COLUMNS: Final = (*_KERNEL_COLUMNS, Column("occupancy"), Column("name", "left"))
+_WIDE_KERNEL_COLUMNS: Final = (
+    *_KERNEL_COLUMNS,
+    Column("limit", "left"),
+    Column("occupancy"),
+    Column("name", "left"),
+)
 
 
 def _kernel_cells(row: KernelRow, view: View) -> list[Span | str]:
@@ -207,7 +216,7 @@ def _kernel_cells(row: KernelRow, view: View) -> list[Span | str]:
     room = max(view.width - _OP_ROOM, 20)
     op = row.op if len(row.op) <= room else elide(row.op.removeprefix("aten::"), room)
     cells: list[Span | str] = [row.share, row.time, row.per_call, op, row.what]
-    return [*cells, row.occupancy, Span(row.name, "dim")] if wide else cells
+    return [*cells, row.limit, row.occupancy, Span(row.name, "dim")] if wide else cells
 
 
 def _ops(one: OpTable, view: View) -> list[Line]:

@@ -8,17 +8,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from tracehunch.predict.sdpa.raising import is_empty
 from tracehunch.predict.traced import VERDICTS, traced_hazards
 from tracehunch.predict.traced.words import call_text, strides_text
 from tracehunch.report.why_lines import Labelled, lines_of
-from tracehunch.units import count, join, plural, printable, time_us
+from tracehunch.units import count, elide, join, plural, printable, time_us
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from tracehunch.predict.traced import Case, Explained, Group, TracedHazard
 
-_ORIGINS: Final = {"compiled": "by a compiled graph, whose backend was picked when it was compiled"}
+_SCOPE: Final = 60  # characters of a scope's name
+_ORIGINS: Final = {
+    "compiled": "by a compiled graph, whose backend was picked when it was compiled",
+    "direct": "its op was called directly, as nested tensors and torch.nn.attention.bias do",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,15 +110,23 @@ def _entry(alike: Sequence[Group], hazards: tuple[TracedHazard, ...]) -> Entry:
 
 
 def _headline(group: Group, case: Case | None) -> str:
-    calls = f"{plural(len(group.calls), 'call')} in {printable(group.scope)}"
+    calls = f"{plural(len(group.calls), 'call')} in {elide(printable(group.scope), _SCOPE)}"
     ran = f"ran {group.ran}" if group.ran else "ran no backend's op"
-    text = f"{calls} {ran}"
-    if group.verdict == "surprise" and case is not None:
-        chosen = case.prediction.chosen
-        expected = f"an error ({case.prediction.raises})" if case.prediction.raises else chosen
-        text += f", where {expected} was to be expected"
+    text = f"{calls} {ran}{_ending(group, case)}"
     origin = _ORIGINS.get(group.calls[0].origin)
     return f"{text}; {origin}" if origin else text
+
+
+def _ending(group: Group, case: Case | None) -> str:
+    """Say what was to be expected in place of what ran, or how the call ended."""
+    if case is None:
+        return ""
+    chosen, error = case.prediction.chosen, case.prediction.raises
+    if group.verdict == "surprise":
+        return f", where {f'an error ({error})' if error else chosen} was to be expected"
+    if error and group.verdict in ("as predicted", "depends"):
+        return f" and raised an error: {error}"
+    return " (nothing to do: q, k or v is empty)" if group.ran is None and is_empty(case.call) else ""
 
 
 def _call(group: Group, case: Case | None) -> str:

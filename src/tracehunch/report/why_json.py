@@ -6,7 +6,7 @@
    "calls": {"surprise": 3, "depends": 0, "as_predicted": 15, "cannot_tell": 0, "traced": 0},
    "groups": [{
      "verdict": "surprise" | "depends" | "as predicted" | "cannot tell", "unknown": "why it cannot be told",
-     "scope": "sdpa_fwd", "calls": 3, "origin": "program" | "compiled", "evidence": [events],
+     "scope": "sdpa_fwd", "calls": 3, "origin": "program" | "compiled" | "direct", "evidence": [events],
      "gpu_time_us", "cpu_time_us": medians of a call,
      "call": {"q": {"shape", "stride", "dtype"}, "k", "v", "mask", "is_causal", "enable_gqa", "dropout",
               "scale", "requires_grad": true | false, "left_open": ["mask gradient"]},

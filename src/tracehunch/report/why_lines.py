@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from tracehunch.predict.sdpa import across_versions
-from tracehunch.predict.traced import causes
+from tracehunch.predict.traced import UNRECORDED, causes, matters
 from tracehunch.predict.traced.times import expected_times
 from tracehunch.units import join, printable
 
@@ -53,27 +53,27 @@ def _left_open(group: Group) -> list[str]:
     recorded = group.calls[0].recorded
     if recorded is None:
         return []
-    by_version: dict[str, set[object]] = {}
-    for case in group.cases:
-        by_version.setdefault(case.env.torch_name, set()).add(case.prediction.chosen)
-    matters = any(len(chosen) > 1 for chosen in by_version.values())
-    return [_OPEN[name] for name in recorded.open if matters or name == "strides"]
+    return [_OPEN[name] for name in recorded.open if name == "strides" or matters(group, name)]
 
 
 def _versions(group: Group, case: Case) -> list[Labelled]:
     """Say what other versions pick: those that the trace leaves open, or else all, where they differ."""
     if group.setting.sure:
-        picked = [(name, str(chosen or "unknown")) for name, chosen in across_versions(case.call, case.env)]
+        picked = [(name, _named(chosen)) for name, chosen in across_versions(case.call, case.env)]
         label = "elsewhere"
     else:
         readings: dict[str, list[str]] = {}
         for one in group.cases:
-            readings.setdefault(one.env.torch_name, []).append(str(one.prediction.chosen or "unknown"))
+            readings.setdefault(one.env.torch_name, []).append(_named(one.prediction.chosen))
         picked = [(name, join(list(dict.fromkeys(chosen)), "or")) for name, chosen in readings.items()]
         label = "by torch"
-    if len({chosen for _, chosen in picked} | {case.prediction.chosen}) < 2:  # all alike
+    if len({chosen for _, chosen in picked} | {_named(case.prediction.chosen)}) < 2:  # all alike
         return []
     return [(label, _runs(picked))]
+
+
+def _named(chosen: str | None) -> str:
+    return chosen or "unknown"
 
 
 def _runs(picked: Sequence[tuple[str, str]]) -> str:
@@ -130,7 +130,8 @@ def _backend(group: Group, case: Case, answer: BackendAnswer, time: AttentionTim
         said = "is picked" if answer.backend == group.ran else "would be picked"
         return f"{said}{_why_first(case, answer.backend)}{expected}"
     ran = "ran; " if answer.backend == group.ran else ""
-    return f"{ran}takes the call, but is asked after {case.prediction.chosen}{expected}"
+    picked = case.prediction.chosen
+    return f"{ran}takes the call{f', but is asked after {picked}' if picked else ''}{expected}"
 
 
 def _why_first(case: Case, backend: str) -> str:
@@ -152,6 +153,5 @@ def _rounded(value: float) -> str:
 
 
 def _unknown(group: Group) -> str:
-    if group.calls[0].recorded is None:
-        return "shapes were not recorded; record with record_shapes=True"
-    return printable(group.unknown)
+    todo = "; record with record_shapes=True" if group.unknown == UNRECORDED else ""
+    return f"{printable(group.unknown)}{todo}"

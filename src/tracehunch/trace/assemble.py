@@ -12,7 +12,7 @@ from tracehunch.trace.arguments import arguments_of
 from tracehunch.trace.columns import Batch, batch_of, join
 from tracehunch.trace.durations import distrust_durations
 from tracehunch.trace.header import header_of
-from tracehunch.trace.inputs import inputs_of
+from tracehunch.trace.inputs import Inputs
 from tracehunch.trace.model import UNKNOWN_NS, Cat, GpuTable, Header, Int32, MemoryTable, Recorded, Trace
 from tracehunch.trace.notes import Notes, Trouble
 from tracehunch.trace.pairs import join_pairs
@@ -50,6 +50,7 @@ def assemble(text: Text, label: str, reader: EventReader, keys: Mapping[str, Any
     header = header_of(keys, label, _seen(reader, batch, names))
     _say_about_whole(reader, batch, header, names, notes)
     own = [f.name for f in fields(Batch) if f.name not in ("gpu", "thread")]
+    inputs = Inputs(text, reader.pieces, batch.event)
     return Trace(
         label=label,
         **{name: getattr(batch, name) for name in own},
@@ -64,7 +65,8 @@ def assemble(text: Text, label: str, reader: EventReader, keys: Mapping[str, Any
         n_events=reader.n_events,
         notices=notes.notices(),
         args_of=arguments_of(text, reader.pieces, batch.event),
-        inputs_of=inputs_of(text, reader.pieces, batch.event),
+        inputs_of=inputs.of_rows,
+        input_of=inputs.of_row,
     )
 
 

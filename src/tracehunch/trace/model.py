@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from tracehunch.units import plural
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Hashable, Mapping
 
 Int64 = NDArray[np.int64]
 Int32 = NDArray[np.int32]
@@ -192,6 +192,13 @@ class Trace:
     """Row -> its ``args``, decoded on demand; {} where absent or unreadable. Neighbouring rows are cheap."""
     inputs_of: Callable[[Int64], tuple[Int64, tuple[OpInputs, ...]]]
     """Rows of ops -> for each which of the distinct inputs it had, and those: for many rows at once."""
+    input_of: Callable[[int], OpInputs]
+    """Row of an op -> its inputs: cheap for neighbouring rows, and for those that were read before."""
+    _ends: list[Int64] = field(default_factory=list, init=False, repr=False, compare=False)
+    masks: dict[Hashable, NDArray[np.bool_]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+    """Memory of ``tree.names.names_that``: masks over ``names`` by what they were asked for."""
 
     def __len__(self) -> int:
         return len(self.cat)
@@ -206,7 +213,10 @@ class Trace:
 
     def end_ns(self) -> Int64:
         """End of every row; equals the start where the duration is unknown."""
-        return self.start_ns + np.where(self.dur_ns == UNKNOWN_NS, 0, self.dur_ns)
+        if not self._ends:
+            self._ends.append(self.start_ns + np.where(self.dur_ns == UNKNOWN_NS, 0, self.dur_ns))
+            self._ends[0].flags.writeable = False  # everybody gets the same one
+        return self._ends[0]
 
     def rows(self, *cats: Cat) -> Int64:
         """Rows of the given kinds, in file order."""
@@ -217,4 +227,4 @@ class Trace:
 
     def events(self, rows: Any) -> tuple[int, ...]:
         """Rows as positions in the file's ``traceEvents``, for evidence."""
-        return tuple(int(event) for event in self.event[np.asarray(rows, dtype=np.int64)])
+        return tuple(self.event[np.asarray(rows, dtype=np.int64)].tolist())

@@ -64,7 +64,7 @@ def api_column(trace: Trace) -> Int8:
     rows = trace.rows(*LAUNCH_CATS)
     if rows.size:
         codes = np.zeros(len(trace.names), dtype=np.int8)
-        for name in np.unique(trace.name[rows]).tolist():
+        for name in np.flatnonzero(np.bincount(trace.name[rows])).tolist():
             codes[name] = api_of(trace.names[name])
         column[rows] = codes[trace.name[rows]]
     return column
@@ -80,5 +80,7 @@ def is_one_of(column: Int8, apis: Iterable[Api]) -> np.ndarray[tuple[int, ...], 
 def waiting_rows(trace: Trace) -> Int64:
     """Runtime and driver rows in which the host waits for the GPU."""
     rows = trace.rows(*LAUNCH_CATS)
-    names = [name for name in np.unique(trace.name[rows]).tolist() if waits(trace.names[name])]
-    return rows[np.isin(trace.name[rows], names)]
+    waiting = np.zeros(len(trace.names), dtype=bool)
+    for name in np.flatnonzero(np.bincount(trace.name[rows], minlength=waiting.size)).tolist():
+        waiting[name] = waits(trace.names[name])
+    return rows[waiting[trace.name[rows]]]

@@ -1,7 +1,8 @@
 """What the names of host rows say: profiler steps, and annotations that PyTorch and its libraries write."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
+from types import FunctionType
 from typing import Final
 
 import numpy as np
@@ -49,8 +50,26 @@ def step_number(name: str) -> int:
 
 
 def names_that(trace: Trace, wanted: Callable[[str], bool]) -> NDArray[np.bool_]:
-    """Which of the trace's interned names satisfy ``wanted``; index it with ``trace.name``."""
-    return np.fromiter(map(wanted, trace.names), dtype=bool, count=len(trace.names))
+    """Which of the trace's interned names satisfy ``wanted``; index it with ``trace.name``.
+
+    Worked out once for each function that depends on nothing but the name.
+    """
+    key = _identity(wanted)
+    known = None if key is None else trace.masks.get(key)
+    if known is None:
+        known = np.fromiter(map(wanted, trace.names), dtype=bool, count=len(trace.names))
+        known.flags.writeable = False  # everybody gets the same one
+        if key is not None:
+            trace.masks[key] = known
+    return known
+
+
+def _identity(wanted: Callable[[str], bool]) -> Hashable | None:
+    """Return what is alike for functions that are, a lambda made anew too; None for those with variables."""
+    if isinstance(wanted, FunctionType):
+        varies = wanted.__closure__ or wanted.__defaults__ or wanted.__kwdefaults__
+        return None if varies else (wanted.__module__, wanted.__code__)
+    return wanted if isinstance(getattr(wanted, "__self__", None), str | frozenset) else None
 
 
 def is_step(trace: Trace) -> NDArray[np.bool_]:

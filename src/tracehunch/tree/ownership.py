@@ -82,8 +82,8 @@ class Layout:
         foreign = theirs[self._work.thread[theirs] != self._spans.thread[call]]
         if not foreign.size:  # nearly always
             return np.sort(mine), np.ones(mine.size, dtype=bool)
-        items = np.union1d(mine, foreign)
-        return items, np.isin(items, mine)
+        items = np.sort(np.concatenate([mine, foreign]))
+        return items, self._work.thread[items] == self._spans.thread[call]
 
     @cached_property
     def pairs(self) -> Pairs:
@@ -96,11 +96,21 @@ class Layout:
         calls = [call, other_call[foreign], np.repeat(self._whole, everything.size)]
         items = [self._own[0].rows[at], other[foreign], np.tile(everything, self._whole.size)]
         own = [np.full(part.size, number != 1) for number, part in enumerate(calls)]
-        joined = np.concatenate(calls)
-        order = np.lexsort((np.concatenate(items), joined))
+        joined, item, is_own = np.concatenate(calls), np.concatenate(items), np.concatenate(own)
+        order = np.argsort(joined * everything.size + item)
         joined = joined[order]
         first = np.searchsorted(joined, np.arange(len(self._spans) + 1))
-        return Pairs(joined, np.concatenate(items)[order], np.concatenate(own)[order], first)
+        return Pairs(joined, item[order], is_own[order], first)
+
+    def last_call(self) -> Int64:
+        """Per item the last of the calls that own it; NONE where none does."""
+        found = np.full(len(self._work), self._whole.max(initial=NONE), dtype=np.int64)
+        for timeline, first, last in (self._own, self._engine):
+            call, at = expand(first, last)
+            latest = np.full(len(self._work), NONE, dtype=np.int64)
+            latest[timeline.rows[at]] = call  # which ascends: the last one stays
+            np.maximum(found, latest, out=found)
+        return found
 
     @cached_property
     def _own(self) -> tuple[Timeline, Int64, Int64]:

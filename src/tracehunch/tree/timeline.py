@@ -15,10 +15,11 @@ class Timeline:
         order = np.lexsort((start_ns, groups))
         self.rows: Int64 = rows[order]
         self.start_ns: Int64 = start_ns[order]
-        names, first, counts = np.unique(groups[order], return_index=True, return_counts=True)
-        self._bounds = dict(
-            zip(names.tolist(), zip(first.tolist(), (first + counts).tolist(), strict=True), strict=True)
-        )
+        ordered = groups[order]
+        first = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]][: ordered.size])
+        ends = np.append(first[1:], ordered.size)[: first.size]
+        names = ordered[first].tolist()
+        self._bounds = dict(zip(names, zip(first.tolist(), ends.tolist(), strict=True), strict=True))
 
     def slices(self, group: Int64, start_ns: Int64, end_ns: Int64) -> tuple[Int64, Int64]:
         """For each span the slice (first, last) of the rows of its group that start in [start, end)."""

@@ -8,7 +8,7 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from tracehunch.predict.attention import attention_steps
+from tracehunch.predict.attention import attention_parts
 from tracehunch.predict.environment import environment
 from tracehunch.predict.sdpa import sdpa_call
 
@@ -71,7 +71,7 @@ def test_operations_are_those_of_torch(seed):
             is_causal=causal,
             enable_gqa=grouped,
         )
-        steps = attention_steps("math", call, H200)
+        steps = [part.activities for part in attention_parts("math", call, H200)]
         expected = Counter(kernel.op for step in steps for kernel in step.kernels[:1])
         expected["aten::copy_"] += sum(len(step.copies) for step in steps)
         case = (batch, heads, shared, queries, keys, width, layout, causal, grouped)

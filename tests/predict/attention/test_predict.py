@@ -6,7 +6,7 @@ import pytest
 
 from tracehunch.errors import GuessError
 from tracehunch.predict.activities import total
-from tracehunch.predict.attention import VARIANTS, attention_steps, predict_attention
+from tracehunch.predict.attention import VARIANTS, attention_parts, predict_attention
 from tracehunch.predict.attention.cudnn import splits_keys
 from tracehunch.predict.attention.flash import split_keys
 from tracehunch.predict.environment import environment
@@ -112,7 +112,9 @@ def test_grouped_heads_on_the_efficient_backend_of_2_14():
 def test_steps_add_up(measured_env):
     for variant in VARIANTS:
         for backward in (False, True):
-            steps = attention_steps(variant, SEED, measured_env, backward=backward)
+            steps = [
+                part.activities for part in attention_parts(variant, SEED, measured_env, backward=backward)
+            ]
             whole = predict_attention(variant, SEED, measured_env, backward=backward)
             assert replace(total(steps), confidence="low") == replace(whole, confidence="low")
 

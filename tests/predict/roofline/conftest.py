@@ -1,8 +1,8 @@
-"""The fitting script, which lies beside the package and not in it."""
+"""The fitting scripts, which lie beside the package and not in it."""
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,15 +12,22 @@ import pytest
 if TYPE_CHECKING:
     from types import ModuleType
 
-SCRIPT = Path(__file__).parents[3] / "benchmarks" / "attention_fit.py"
+BENCHMARKS = str(Path(__file__).parents[3] / "benchmarks")
+
+
+def _script(name: str) -> ModuleType:
+    sys.path.insert(0, BENCHMARKS)
+    try:
+        return importlib.import_module(name)
+    finally:
+        sys.path.remove(BENCHMARKS)
+
+
+@pytest.fixture(scope="session")
+def attention_truth() -> ModuleType:
+    return _script("attention_truth")
 
 
 @pytest.fixture(scope="session")
 def attention_fit() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("attention_fit", SCRIPT)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["attention_fit"] = module
-    spec.loader.exec_module(module)
-    return module
+    return _script("attention_fit")

@@ -68,7 +68,7 @@ def test_measured_peaks_count() -> None:
     a100 = machine(GPUS["a100-80gb-sxm"], "bf16", Calibration(1.75e12, {"bf16": 270e12}))
     assert a100 is not None
     assert a100.bandwidth == pytest.approx(1.75e6)
-    assert a100.matrix_flops == pytest.approx(270e6)
+    assert a100.matrix_speed == pytest.approx(270e12 / 312e12 * 989.4e12 / 727.6e12, rel=0.01)
     assert a100.calibrated == ("copy", "matmul")
 
 

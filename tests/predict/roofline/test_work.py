@@ -1,10 +1,6 @@
-"""FLOPs by their conventions, least bytes, and the steps of unfused attention."""
+"""FLOPs by their conventions, and least bytes."""
 
 from __future__ import annotations
-
-import gzip
-import json
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -16,11 +12,8 @@ from tracehunch.predict.roofline import (
     attention_work,
     causal_pairs,
     executed_flops,
-    unfused_bytes,
-    unfused_steps,
 )
 
-TRUTH = Path(__file__).parents[2] / "data" / "truth" / "attention_activities_h200.jsonl.gz"
 SEED = AttentionDims(8, 16, 1024, 1024, 64)
 
 
@@ -81,34 +74,6 @@ def test_unfused_attention_computes_the_masked_scores_too() -> None:
     assert executed_flops("flash", SEED, causal=True) == exact.flops
     assert executed_flops("math", SEED, causal=True) == exact.full_flops
     assert executed_flops("naive", SEED, causal=True, backward=True) == 2 * exact.full_flops
-
-
-def test_unfused_bytes_at_the_seed_shape() -> None:
-    scores, tensor = SEED.scores, SEED.q_elements
-    # products write and read the scores once, scale, softmax and mask read and write them, the copy too
-    naive = unfused_bytes("naive", SEED, "bf16", causal=True)
-    assert naive == 2 * (4 * tensor + (1 + 2 + 2 + 2 + 2 + 1) * scores)
-    in_place = unfused_bytes("naive_inplace", SEED, "bf16", causal=True)
-    assert naive - in_place == 2 * 2 * scores
-    assert unfused_bytes("math", SEED, "bf16", causal=True) > 2 * naive
-
-
-def test_steps_say_what_they_are() -> None:
-    names = [step.name for step in unfused_steps("naive", SEED, "bf16", causal=True)]
-    assert names == ["q k^T", "scale", "copy for masked_fill", "masked_fill", "softmax", "weights v"]
-    assert len(unfused_steps("math", SEED, "bf16", causal=True)) == 20
-    repeated = unfused_steps("naive", AttentionDims(1, 8, 16, 16, 8, kv_heads=2), "bf16", causal=False)
-    assert [step.name for step in repeated[:2]] == ["repeat k", "repeat v"]
-
-
-def test_steps_are_the_kernels_and_copies_of_traces() -> None:
-    rows = [json.loads(line) for line in gzip.decompress(TRUTH.read_bytes()).splitlines()][1:]
-    unfused = [r for r in rows if "activities" in r and r["variant"] in ("naive", "naive_inplace", "math")]
-    assert len(unfused) == 135
-    for row in unfused:
-        dims = AttentionDims(row["B"], row["H"], row["S"], row["S"], row["D"])
-        ran = [name for name, _ in row["activities"] if not name.startswith("Memset")]
-        assert len(unfused_steps(row["variant"], dims, row["dtype"], row["causal"])) == len(ran), row
 
 
 @pytest.mark.parametrize(

@@ -90,3 +90,34 @@ def test_gradients_show_in_log_sum_exp_links_and_sequence_numbers(tree_of, chang
 def test_a_trace_without_sdpa_has_no_calls(tree_of):
     assert sdpa_calls(tree_of("h200/seeds/naive")) == ()
     assert sdpa_calls(tree_of("cpu/encoder_eval")) == ()
+
+
+def test_a_call_that_raised_did_not_get_to_its_end(tree_of):
+    calls = by_annotation(tree_of("cpu/sdpa_odd"))
+    ends = {name: (call.ran, call.finished) for name, call in calls.items()}
+    assert ends["heads_do_not_fit"] == ends["mask_and_causal_in_math"] == ("math", False)
+    assert ends["meta"] == ("math", True)
+    assert ends["no_queries"] == (None, None)
+
+
+def test_an_op_called_by_itself_is_not_taken_for_a_compiled_graphs(tree_of):
+    calls = by_annotation(tree_of("cpu/sdpa_odd"))
+    assert {name for name, call in calls.items() if call.origin == "direct"} == {"nested_jagged"}
+    compiled = sdpa_calls(tree_of("h200/models/llama_sdpa_compiled"))
+    assert {call.origin for call in compiled} == {"compiled"}
+
+
+def test_why_nothing_was_read(tree_of, document, changed):
+    odd = by_annotation(tree_of("cpu/sdpa_odd"))
+    for name in ("nested_jagged", "nested_strided"):
+        assert odd[name].recorded is None
+        assert "nested tensors" in odd[name].unread
+    assert {call.unread for call in sdpa_calls(tree_of("h200/seeds/sdpa_flash"))} == {
+        "shapes were not recorded"
+    }
+    name = "h200/seeds/shapes_sdpa_flash"
+    odd_type = changed(document(name), **{"Input type": ["c10::complex<float>"] * 3 + ["", "Scalar"] * 2})
+    assert "data type c10::complex<float>" in sdpa_calls(tree_of(odd_type))[0].unread
+    few = changed(document(name), **{"Input Dims": [[1]] * 3})
+    assert "3 recorded arguments" in sdpa_calls(tree_of(few))[0].unread
+    assert {call.unread for call in sdpa_calls(tree_of(name))} == {""}

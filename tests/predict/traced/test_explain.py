@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tracehunch.predict.traced import Asked, causes, explain
+from tracehunch.predict.traced import Asked, causes, explain, matters
 from tracehunch.trace import read
 from tracehunch.tree import link
 
@@ -149,3 +149,30 @@ def test_other_projects_traces(public_traces):
         for group in explain(link(read(path))).groups:
             found[group.verdict, group.ran] += len(group.calls)
     assert found == {("as predicted", "flash"): 33}
+
+
+def test_an_error_that_was_to_be_expected_is_no_surprise():
+    odd = {group.scope: group for group in explain(link(read(DATA / "cpu/sdpa_odd.json.gz"))).groups}
+    heads = odd["heads_do_not_fit"]
+    assert (heads.verdict, heads.ran) == ("as predicted", "math")
+    assert "must match the size of tensor b" in heads.shown.prediction.raises
+    mask = odd["mask_and_causal_in_math"]
+    assert (mask.verdict, mask.ran) == ("depends", "math")  # if the mask needs a gradient
+    assert "Explicit attn_mask should not be set" in mask.shown.prediction.raises
+    assert "meta" in {cause.id for cause in causes(odd["meta"])}
+    assert odd["no_queries"].verdict == "as predicted"
+    assert {odd[name].verdict for name in ("nested_jagged", "nested_strided")} == {"cannot tell"}
+
+
+def test_an_error_that_did_not_come_is_one():
+    group = explain(link(read(DATA / "cpu/sdpa_odd.json.gz"))).groups
+    heads = next(one for one in group if one.scope == "heads_do_not_fit")
+    assert heads.cases[0].gives("math", finished=False)
+    assert not heads.cases[0].gives("math", finished=True)
+    assert not heads.cases[0].gives("flash", finished=False)
+
+
+def test_only_what_is_left_open_and_decides_matters():
+    odd = {group.scope: group for group in explain(link(read(DATA / "cpu/sdpa_odd.json.gz"))).groups}
+    mask = odd["mask_and_causal_in_math"]
+    assert {name for name in mask.calls[0].recorded.open if matters(mask, name)} == {"mask gradient"}

@@ -43,7 +43,7 @@ def test_what_the_user_says_goes_first(setting):
     found = setting(asked=asked, torch_version="2.10.0")
     (env,) = found.envs
     assert (env.torch, env.cudnn, env.compute_capability) == ((2, 13), 91002, (8, 0))
-    assert (found.hardware, found.torch) == ("A100 80GB SXM", "2.13, as given")
+    assert (found.hardware, found.torch) == ("A100 80GB SXM (as given)", "2.13, as given")
 
 
 def test_a_version_without_rules_cannot_be_told_unless_the_user_gave_it(setting):

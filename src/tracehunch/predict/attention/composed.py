@@ -15,6 +15,7 @@ from tracehunch.predict.attention import kernels
 from tracehunch.predict.attention.masks import as_bias
 from tracehunch.predict.attention.program import SCALAR, Program, swapped
 from tracehunch.predict.attention.views import broadcast, expanded, fresh, viewed
+from tracehunch.predict.roofline.steps import Step
 from tracehunch.predict.sdpa.call import SdpaCall
 from tracehunch.predict.sdpa.tensor import TensorSpec
 
@@ -35,8 +36,9 @@ def forward(program: Program, call: SdpaCall) -> TensorSpec:
     scores = program.matmul(q, program.scaled(swapped(k)))
     if mask is not None:
         add = kernels.elementwise("CUDAFunctor_add", scores.dtype, "aten::add_")
-        program.pointwise(add, [scores, expanded(mask, scores.shape)], into=scores)
-    weights = _safe_softmax(program, scores)
+        program.pointwise(add, [scores, expanded(mask, scores.shape)], "add", into=scores)
+    boolean = call.mask is not None and call.mask.dtype == "bool"
+    weights = _safe_softmax(program, scores, causal=call.is_causal, masked=boolean)
     if call.dropout > 0:
         weights = _dropout(program, weights)
     if of_inputs in _HALF:
@@ -63,21 +65,21 @@ def backward(program: Program, call: SdpaCall, gradient: TensorSpec) -> None:
         program.empty(within, "aten::native_dropout_backward")
         scale = kernels.elementwise("masked_scale_kernel", None, "aten::native_dropout_backward")
         kept = fresh(weights.shape, "bool")
-        weights = program.pointwise(scale, [weights, kept], dtype=within)
+        weights = program.pointwise(scale, [weights, kept], "stream", dtype=within)
     scores = program.softmax_backward(weights)
     if call.mask is not None and call.mask.requires_grad:
         _mask_gradient(program, call.mask, scores)
     product_backward(program, q, swapped(k), scores)
     if not call.enable_gqa:
         summed_to(program, q, call.q)
-        summed_to(program, k, call.k)
+        summed_to(program, turned(k), call.k)
     program.scaled(k)
     if call.enable_gqa:
-        summed_to(program, k, call.k)
         summed_to(program, v, call.v)
+        summed_to(program, turned(k), call.k)
     program.scaled(q)
     if of_inputs in _HALF:
-        for t in (call.q, call.k, call.v):
+        for t in (call.v, call.k, call.q):
             program.cast(fresh(t.shape, within), of_inputs)
 
 
@@ -97,7 +99,7 @@ def _batch(call: SdpaCall) -> tuple[int, ...]:
 
 def _causal_mask(program: Program, queries: int, keys: int, dtype: str) -> TensorSpec:
     ones = program.filled((queries, keys), "bool", "aten::ones")
-    program.add(kernels.triangle("aten::tril"), moved=2 * ones.numel)
+    program.add(kernels.triangle("aten::tril"), step=Step("triangle", 2 * ones.numel))
     return as_bias(program, ones, dtype)
 
 
@@ -107,16 +109,16 @@ def _one_each(program: Program, t: TensorSpec, q: TensorSpec) -> TensorSpec:
     return t if heads == mine else program.repeated(t, heads // mine, t.ndim + _HEADS)
 
 
-def _safe_softmax(program: Program, scores: TensorSpec) -> TensorSpec:
+def _safe_softmax(program: Program, scores: TensorSpec, *, causal: bool, masked: bool) -> TensorSpec:
     """Softmax, and zeros for the rows in which all scores are -inf."""
-    result = program.softmax(scores)
+    result = program.softmax(scores, causal=causal, masked=masked)
     found = kernels.elementwise("isneginf_kernel_impl", None, "aten::isneginf")
-    hidden = program.pointwise(found, [scores], dtype="bool")
+    hidden = program.pointwise(found, [scores], "flag", dtype="bool")
     rows = program.reduced(hidden, scores.ndim - 1, "aten::all")
     zero = program.filled(SCALAR, scores.dtype, "aten::scalar_tensor")
     choose = kernels.elementwise("where_kernel_impl", None, "aten::where")
     operands = [expanded(rows, scores.shape), expanded(zero, scores.shape), result]
-    return program.pointwise(choose, operands, dtype=scores.dtype)
+    return program.pointwise(choose, operands, "select", dtype=scores.dtype)
 
 
 def _dropout(program: Program, weights: TensorSpec) -> TensorSpec:
@@ -124,14 +126,15 @@ def _dropout(program: Program, weights: TensorSpec) -> TensorSpec:
     program.empty("bool", op)
     program.empty(weights.dtype, op)
     size = weights.numel * weights.item_bytes
-    program.add(kernels.dropout(weights.dtype, op), moved=2 * size + weights.numel, flops=weights.numel)
+    step = Step("dropout", 2 * size + weights.numel)
+    program.add(kernels.dropout(weights.dtype, op), step=step, flops=weights.numel)
     return weights
 
 
 def _mask_gradient(program: Program, mask: TensorSpec, scores: TensorSpec) -> None:
     """Sum the gradient of the scores to the mask's shape, in its data type."""
     if mask.numel != scores.numel:
-        program.add(kernels.reduction(scores.dtype, "aten::sum"))
+        program.summed(scores, mask.numel)
     if mask.dtype != scores.dtype:
         program.cast(fresh(mask.shape, scores.dtype), mask.dtype)
 
@@ -150,6 +153,11 @@ def product_backward(
     program.bmm(swapped(a), incoming)
     program.bmm(incoming, swapped(b))
     return fresh(first.shape, first.dtype)
+
+
+def turned(t: TensorSpec) -> TensorSpec:
+    """Return a gradient of keys as the product leaves it: its memory holds the transpose."""
+    return swapped(fresh(swapped(t).shape, t.dtype))
 
 
 def summed_to(program: Program, gradient: TensorSpec, t: TensorSpec) -> None:

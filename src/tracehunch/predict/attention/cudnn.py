@@ -15,10 +15,12 @@ Source: H200 traces and measurements with torch 2.11 and cuDNN 9.19.
 from typing import Final
 
 from tracehunch.predict.activities import Activities, KernelGuess
+from tracehunch.predict.attention.fused import add_fused
 from tracehunch.predict.attention.masks import as_bias
-from tracehunch.predict.attention.program import Program
+from tracehunch.predict.attention.program import Program, UntoldError
 from tracehunch.predict.attention.views import result_of
 from tracehunch.predict.environment import Environment
+from tracehunch.predict.roofline.steps import Step
 from tracehunch.predict.sdpa.call import SdpaCall
 from tracehunch.predict.sdpa.tensor import TensorSpec
 
@@ -37,15 +39,16 @@ def forward(program: Program, call: SdpaCall) -> TensorSpec:
         as_bias(program, call.mask, call.q.dtype)
     program.empty("int64", _FORWARD_OP, times=2)
     if call.dropout > 0:
-        program.add(KernelGuess("philox::unpack_cudnn", "pytorch", "rng", op=_FORWARD_OP))
+        program.add(KernelGuess("philox::unpack_cudnn", "pytorch", "rng", op=_FORWARD_OP), step=Step("fill"))
     program.empty(call.q.dtype, _FORWARD_OP)
     program.empty("float32", _FORWARD_OP, times=int(call.requires_grad))
     one_query = call.q.shape[-2] == 1
     code = engine(program.env, one_query=one_query)
     _counter(program, code)
-    program.add(_kernel(f"cudnn_generated_fort_native_sdpa_{code}", "attention-forward", _FORWARD_OP))
+    found = [_kernel(f"cudnn_generated_fort_native_sdpa_{code}", "attention-forward", _FORWARD_OP)]
     if one_query and splits_keys(call, program.env):
-        program.add(_helper("cudnn::fusion::lean_reduction_kernel", _FORWARD_OP))
+        found.append(_helper("cudnn::fusion::lean_reduction_kernel", _FORWARD_OP))
+    add_fused(program, "cudnn", call, *found)
     out = result_of([call.q], call.q.dtype)
     shape = (*call.q.shape[:-1], call.v.shape[-1])
     return out if shape == out.shape else _as_query(out, shape)
@@ -58,13 +61,14 @@ def backward(program: Program, call: SdpaCall, gradient: TensorSpec) -> None:
     program.empty(call.q.dtype, _BACKWARD_OP, times=3)
     code = engine(program.env, one_query=False)
     _counter(program, code)
-    program.add(
+    found = [
         _helper("cudnn::fusion::compute_dot_do_o", _BACKWARD_OP),
         _kernel(f"cudnn_generated_fort_native_sdpa_{code}", "attention-backward", _BACKWARD_OP),
         _helper("cudnn::fusion::convert_dq_to_16bits", _BACKWARD_OP),
-    )
+    ]
     if call.q.shape[1] != call.k.shape[1]:
-        program.add(*[_helper("cudnn::fusion::fmha_reduce_head", _BACKWARD_OP)] * 2)
+        found += [_helper("cudnn::fusion::fmha_reduce_head", _BACKWARD_OP)] * 2
+    add_fused(program, "cudnn", call, *found, backward=True)
 
 
 def _counter(program: Program, code: str) -> None:
@@ -73,7 +77,7 @@ def _counter(program: Program, code: str) -> None:
         program.memset()
     elif not code:
         why = "cuDNN's kernels for this GPU were not seen"
-        program.parts.append(Activities(memsets=None, reasons=(why,)))
+        program.note(Activities(memsets=None, reasons=(why,)))
 
 
 def engine(env: Environment, *, one_query: bool) -> str:
@@ -90,13 +94,13 @@ def splits_keys(call: SdpaCall, env: Environment) -> bool:
     """Whether a call with one query splits its keys.
 
     Raises:
-        LookupError: it depends on the number of SMs, which is not known.
+        UntoldError: it depends on the number of SMs, which is not known.
 
     """
     if call.is_causal or call.k.shape[-2] <= _FEW_KEYS:
         return False
     if env.gpu is None:
-        raise LookupError("the number of SMs decides whether cuDNN splits the keys")
+        raise UntoldError("the number of SMs decides whether cuDNN splits the keys")
     batch, heads, _, _ = call.q.shape
     groups = heads // call.k.shape[1]
     work = batch * call.k.shape[1] * -(-groups // _QUERY_TILE)

@@ -12,16 +12,18 @@ that the code was written for, of 5.0, 7.0, 7.5 and 8.0 the newest that the GPU 
 """
 
 from dataclasses import replace
-from math import ceil
 from typing import Final
 
 from tracehunch.predict.activities import Activities, KernelGuess
 from tracehunch.predict.attention import kernels
+from tracehunch.predict.attention.fused import add_fused, dims_of
 from tracehunch.predict.attention.masks import for_efficient, mask_gradient
 from tracehunch.predict.attention.program import Program
 from tracehunch.predict.attention.views import fresh, transposed
 from tracehunch.predict.environment import Environment
 from tracehunch.predict.ops.dtypes import dtype_word
+from tracehunch.predict.roofline.split import efficient_splits
+from tracehunch.predict.roofline.steps import Step
 from tracehunch.predict.sdpa.call import SdpaCall
 from tracehunch.predict.sdpa.tensor import TensorSpec
 
@@ -32,9 +34,8 @@ _WORDS: Final = {"bf16": "bf16", "fp16": "f16", "fp32": "f32"}
 _ANY: Final = 65_536
 """Largest head dimension of the kernel that takes all."""
 
-_ENOUGH_BLOCKS: Final = 256
-_FEW_TILES: Final = 2
-_MOST_ACCUMULATORS: Final = 200
+_FP32: Final = 4
+"""Bytes."""
 
 
 def forward(program: Program, call: SdpaCall) -> TensorSpec:
@@ -44,7 +45,7 @@ def forward(program: Program, call: SdpaCall) -> TensorSpec:
     q, v = call.q, call.v
     if q.shape[1] != call.k.shape[1]:
         why = "the efficient backend's kernels for grouped heads, new in torch 2.14, were not seen"
-        program.parts.append(Activities(confidence="low", reasons=(why,)))
+        program.note(Activities(confidence="low", reasons=(why,)))
     widest = max(q.shape[-1], v.shape[-1])
     in_registers = widest <= 128  # the widest tile of a result
     tile = "64x64" if widest <= 64 else "64x128" if in_registers else "32x128"
@@ -52,7 +53,8 @@ def forward(program: Program, call: SdpaCall) -> TensorSpec:
     accumulates = not in_registers and q.dtype != "float32"
     program.empty("float32", _FORWARD_OP, times=call.requires_grad + accumulates)
     where = "rf" if in_registers else "gmem"
-    program.add(_kernel("F", q.dtype, program.env, f"{tile}_{where}", _FORWARD_OP))
+    found = _kernel("F", q.dtype, program.env, f"{tile}_{where}", _FORWARD_OP)
+    add_fused(program, "efficient", call, found)
     batch, heads, queries, _ = q.shape
     return transposed(fresh((batch, queries, heads, v.shape[-1]), q.dtype), 1, 2)
 
@@ -71,13 +73,16 @@ def backward(program: Program, call: SdpaCall, gradient: TensorSpec) -> None:
     limit = next(size for size in (32, 64, 128, _ANY) if widest <= size)
     rows, columns = (64, 64) if limit <= 64 else (128, 128) if half and limit == 128 else (128, 64)
     program.empty("uint8", _BACKWARD_OP)
-    if not program.strict and _splits(call, rows, columns, limit) > 1:
-        program.add(kernels.fill("uint8", "aten::zero_"))
+    if not program.strict and efficient_splits(dims_of(call), columns, accumulates=limit == _ANY) > 1:
+        # the gradient of q is summed up in fp32
+        sums = _FP32 * call.q.numel
+        program.add(kernels.fill("uint8", "aten::zero_"), step=Step("fill", sums))
     variant = "_dropout" if call.dropout > 0 else ""
     if half and not variant and limit != _ANY and q.shape[-2] % rows == 0 and call.k.shape[-2] % columns == 0:
         variant = "_seqaligned"
     tile = f"{rows}x{columns}_k{limit}{variant}"
-    program.add(_kernel("B", q.dtype, program.env, tile, _BACKWARD_OP))
+    found = _kernel("B", q.dtype, program.env, tile, _BACKWARD_OP)
+    add_fused(program, "efficient", call, found, backward=True)
     if call.mask is not None and call.mask.requires_grad:
         mask_gradient(program, call.mask, (*q.shape[:-1], call.k.shape[-2]))
 
@@ -86,22 +91,10 @@ def _sums(program: Program, q: TensorSpec, v: TensorSpec) -> None:
     """Gradient times output, summed over the values, as (batch, heads, length)."""
     batch, heads, queries, _ = q.shape
     product = fresh((batch, queries, heads, v.shape[-1]), q.dtype)
-    program.pointwise(kernels.elementwise("MulFunctor", q.dtype, "aten::mul"), [product, product])
+    multiply = kernels.elementwise("MulFunctor", q.dtype, "aten::mul")
+    program.pointwise(multiply, [product, product], "stream")
     sums = program.reduced(product, 3, "aten::sum")
     program.contiguous(transposed(replace(sums, shape=sums.shape[:3], stride=sums.stride[:3]), 1, 2))
-
-
-def _splits(call: SdpaCall, rows: int, columns: int, limit: int) -> int:
-    """Return over how many blocks the backward splits the keys."""
-    batch, heads, queries, _ = call.q.shape
-    keys = call.k.shape[-2]
-    blocks = batch * heads * ceil(queries / rows)
-    if blocks > _ENOUGH_BLOCKS and keys <= _FEW_TILES * columns:
-        return 1
-    splits = ceil(keys / columns)
-    if limit == _ANY:  # sums of the keys' gradients are kept in memory, for each split
-        splits = min(splits, _MOST_ACCUMULATORS // (batch * heads))
-    return max(splits, 1)
 
 
 def _kernel(direction: str, dtype: str, env: Environment, tile: str, op: str) -> KernelGuess:

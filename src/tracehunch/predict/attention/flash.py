@@ -12,16 +12,16 @@ FlashAttention 2, whose kernels are built for sm_80 and run as such on later GPU
 """
 
 from dataclasses import replace
-from math import ceil
 from typing import Final
 
 from tracehunch.predict.activities import KernelGuess
-from tracehunch.predict.attention import kernels
+from tracehunch.predict.attention.fused import add_fused, dims_of
 from tracehunch.predict.attention.masks import padded
-from tracehunch.predict.attention.program import Program
+from tracehunch.predict.attention.program import Program, UntoldError
 from tracehunch.predict.attention.views import fresh, result_of, transposed
 from tracehunch.predict.environment import Environment
 from tracehunch.predict.ops.dtypes import dtype_word
+from tracehunch.predict.roofline.split import STRIP, flash_splits, split_tile
 from tracehunch.predict.sdpa.call import SdpaCall
 from tracehunch.predict.sdpa.tensor import TensorSpec
 
@@ -29,10 +29,6 @@ BUILT_FOR: Final = (32, 64, 96, 128, 192, 256)
 """Head dimensions that kernels are compiled for; others use the next larger one."""
 
 _ALIGNMENT: Final = 8
-_MOST_SPLITS: Final = 128
-_QUERY_TILE: Final = 64
-_GOOD_ENOUGH: Final = 0.85
-_ENOUGH_WORK: Final = 0.8
 
 _FORWARD_OP: Final = "aten::_flash_attention_forward"
 _BACKWARD_OP: Final = "aten::_flash_attention_backward"
@@ -58,16 +54,17 @@ def forward(program: Program, call: SdpaCall) -> TensorSpec:
     program.empty("float32", _FORWARD_OP, times=3 if splits > 1 else 1)
     program.empty("int64", _FORWARD_OP, times=3 if call.dropout > 0 else 2)
     if splits > 1:
-        rows, columns = _QUERY_TILE, _split_tile(head_dim)
+        rows, columns = STRIP, split_tile(dims_of(whole))
         traits = f"Flash_fwd_kernel_traits<{head_dim}, {rows}, {columns}, "
-        program.add(
+        found = [
             _kernel(f"flash_fwd_splitkv_kernel<{traits}", "attention-split-kv", kind, _FORWARD_OP),
             _kernel(f"flash_fwd_splitkv_combine_kernel<{traits}", "attention-combine", kind, _FORWARD_OP),
-        )
+        ]
     else:
         rows, columns = forward_tile(head_dim, call, program.env)
         traits = f"Flash_fwd_kernel_traits<{head_dim}, {rows}, {columns}, "
-        program.add(_kernel(f"flash_fwd_kernel<{traits}", "attention-forward", kind, _FORWARD_OP))
+        found = [_kernel(f"flash_fwd_kernel<{traits}", "attention-forward", kind, _FORWARD_OP)]
+    add_fused(program, "flash", whole, *found)
     out = transposed(result_of([transposed(q, 1, 2)], q.dtype), 1, 2)
     return replace(out, shape=call.q.shape)
 
@@ -92,16 +89,17 @@ def backward(program: Program, call: SdpaCall, gradient: TensorSpec) -> None:
     kind, head_dim = dtype_word(q.dtype), built_for(q.shape[-1])
     rows, columns = _BACKWARD_TILES[head_dim]
     traits = f"Flash_bwd_kernel_traits<{head_dim}, {rows}, {columns}, "
-    program.add(
+    found = (
         _kernel("flash_bwd_dot_do_o_kernel<", "attention-helper", kind, _BACKWARD_OP),
         _kernel(
             f"flash_bwd_dq_dk_dv_loop_seqk_parallel_kernel<{traits}", "attention-backward", kind, _BACKWARD_OP
         ),
         _kernel("flash_bwd_convert_dq_kernel<", "attention-helper", kind, _BACKWARD_OP),
     )
+    add_fused(program, "flash", replace(call, q=q), *found, backward=True)
     if groups > 1:
-        for _ in range(2):
-            program.add(kernels.reduction(q.dtype, "aten::sum"))
+        for t in (call.k, call.v):
+            program.summed(fresh((t.shape[0], call.q.shape[1], *t.shape[2:]), t.dtype), t.numel)
     if short:
         for t in call.inputs:
             program.row_major(replace(fresh((*t.shape[:-1], q.shape[-1]), t.dtype), shape=t.shape))
@@ -115,11 +113,6 @@ def built_for(head_dim: int) -> int:
 def _kernel(hint: str, algorithm: str, kind: str, op: str) -> KernelGuess:
     helper = algorithm in ("attention-combine", "attention-helper")
     return KernelGuess(hint, "flash-attention", algorithm, "none" if helper else "tensor-core", kind, op)
-
-
-def _split_tile(head_dim: int) -> int:
-    """Keys of a tile of the kernel that splits them."""
-    return 256 if head_dim <= 64 else 128 if head_dim <= 128 else 64  # FlashAttention 2's table
 
 
 def forward_tile(head_dim: int, call: SdpaCall, env: Environment) -> tuple[int, int]:
@@ -141,34 +134,13 @@ def forward_tile(head_dim: int, call: SdpaCall, env: Environment) -> tuple[int, 
 def split_keys(call: SdpaCall, env: Environment) -> int:
     """Return over how many blocks the keys are split; 1 is the ordinary kernel.
 
-    Where batch x heads x query tiles leave SMs idle, the smallest number of splits is taken that fills the
-    waves nearly as well as the best one. One query of grouped heads counts its group as queries.
-
     Raises:
-        LookupError: it depends on the number of SMs, which is not known.
+        UntoldError: it depends on the number of SMs, which is not known.
 
     """
-    if call.dropout > 0:
-        return 1
-    batch, heads, queries, head_dim = call.q.shape
-    groups = heads // call.k.shape[1]
-    if queries == 1 and groups > 1:
-        heads, queries = call.k.shape[1], groups
-    tiles = ceil(call.k.shape[2] / _split_tile(head_dim))
-    work = batch * heads * ceil(queries / _QUERY_TILE)
-    if tiles == 1:
+    dims = dims_of(call)
+    if call.dropout > 0 or dims.keys <= split_tile(dims):
         return 1
     if env.gpu is None:
-        raise LookupError("the number of SMs decides whether flash splits the keys")
-    return _splits(work, 2 * env.gpu.sms, tiles)
-
-
-def _splits(work: int, blocks: int, tiles: int) -> int:
-    """Return the splits of `tiles` of keys for `work` blocks on a GPU that holds `blocks` at a time."""
-    if work >= _ENOUGH_WORK * blocks:
-        return 1
-    candidates = range(1, min(_MOST_SPLITS, blocks, tiles) + 1)
-    sensible = [n for n in candidates if n == 1 or ceil(tiles / n) != ceil(tiles / (n - 1))]
-    filled = {n: (work * n / blocks) / ceil(work * n / blocks) for n in sensible}
-    best = max(filled.values())
-    return next(n for n in sensible if filled[n] >= _GOOD_ENOUGH * best)
+        raise UntoldError("the number of SMs decides whether flash splits the keys")
+    return flash_splits(dims, env.gpu.sms)

@@ -25,7 +25,7 @@ def as_bias(program: Program, mask: TensorSpec, dtype: str) -> TensorSpec:
         program.empty(dtype, "aten::where")
     number = expanded(fresh(SCALAR, dtype), mask.shape)
     choose = kernels.elementwise("where_kernel_impl", None, "aten::where")
-    return program.pointwise(choose, [mask, number, number], dtype=dtype)
+    return program.pointwise(choose, [mask, number, number], "choose", dtype=dtype)
 
 
 def padded(program: Program, t: TensorSpec, multiple: int) -> TensorSpec:
@@ -49,7 +49,7 @@ def for_efficient(program: Program, mask: TensorSpec, dtype: str) -> TensorSpec:
 def mask_gradient(program: Program, mask: TensorSpec, scores: Sizes) -> None:
     """Bring the gradient that the efficient kernel leaves to a mask's shape: sum heads, undo the padding."""
     if expanded(mask, scores).numel != mask.numel:
-        program.add(kernels.reduction(mask.dtype, "aten::sum"))
+        program.summed(fresh(scores, mask.dtype), mask.numel)
     short = -mask.shape[-1] % ALIGNMENT
     if short:
         wide = (*mask.shape[:-1], mask.shape[-1] + short)

@@ -4,9 +4,8 @@ The mask is a boolean tensor that was made before and is filled in: `masked_fill
 memcpy), `masked_fill_` does not. Grouped heads first repeat keys and values. Dropout is no part of it.
 """
 
-from tracehunch.predict.activities import KernelGuess
 from tracehunch.predict.attention import kernels
-from tracehunch.predict.attention.composed import product_backward, summed_to
+from tracehunch.predict.attention.composed import product_backward, summed_to, turned
 from tracehunch.predict.attention.program import Program, swapped
 from tracehunch.predict.attention.views import expanded, fresh
 from tracehunch.predict.sdpa.call import SdpaCall
@@ -20,19 +19,24 @@ def forward(program: Program, call: SdpaCall, *, in_place: bool) -> TensorSpec:
     groups = heads_per_key(call)
     k, v = call.k, call.v
     if groups > 1:
-        k = program.repeated(k, groups, k.ndim + _HEADS)
-        v = program.repeated(v, groups, v.ndim + _HEADS)
-    scores = program.scaled(program.matmul(call.q, swapped(k)))
+        with program.calling("aten::repeat_interleave"):
+            k = program.repeated(k, groups, k.ndim + _HEADS)
+            v = program.repeated(v, groups, v.ndim + _HEADS)
+    with program.calling("aten::matmul"):
+        scores = program.matmul(call.q, swapped(k))
+    with program.calling("aten::mul"):
+        scores = program.scaled(scores)
     mask = _mask(call)
     if mask is not None and mask.dtype != "bool":
-        add = kernels.elementwise("CUDAFunctor_add", scores.dtype, "aten::add")
-        scores = program.pointwise(add, [scores, expanded(mask, scores.shape)], dtype=scores.dtype)
+        with program.calling("aten::add"):
+            add = kernels.elementwise("CUDAFunctor_add", scores.dtype, "aten::add")
+            scores = program.pointwise(add, [scores, expanded(mask, scores.shape)], "add", dtype=scores.dtype)
     elif mask is not None:
-        op = "aten::masked_fill_" if in_place else "aten::masked_fill"
-        if not in_place:
-            scores = program.clone(scores)
-        program.pointwise(_fill_in(op), [scores, expanded(mask, scores.shape)], into=scores)
-    return program.matmul(program.softmax(scores), v)
+        scores = _filled(program, scores, mask, "aten::masked_fill_" if in_place else "aten::masked_fill")
+    with program.calling("aten::softmax"):
+        weights = program.softmax(scores, causal=call.is_causal, masked=_is_boolean(call))
+    with program.calling("aten::matmul"):
+        return program.matmul(weights, v)
 
 
 def backward(program: Program, call: SdpaCall, gradient: TensorSpec) -> None:
@@ -47,13 +51,12 @@ def backward(program: Program, call: SdpaCall, gradient: TensorSpec) -> None:
     scores = program.softmax_backward(product_backward(program, weights, values, gradient))
     mask = _mask(call)
     if mask is not None and mask.dtype == "bool":
-        scores = program.clone(scores)
-        program.pointwise(_fill_in("aten::masked_fill"), [scores, expanded(mask, scores.shape)], into=scores)
+        scores = _filled(program, scores, mask, "aten::masked_fill")
     scores = program.scaled(scores)
     keys = fresh((*batch, *k.shape[-2:]), k.dtype)
     product_backward(program, fresh(q.shape, q.dtype), swapped(keys), scores)
     summed_to(program, values, v)
-    summed_to(program, keys, k)
+    summed_to(program, turned(keys), k)
 
 
 def heads_per_key(call: SdpaCall) -> int:
@@ -64,11 +67,20 @@ def heads_per_key(call: SdpaCall) -> int:
     return heads // shared if shared and heads % shared == 0 else 1
 
 
+def _is_boolean(call: SdpaCall) -> bool:
+    return call.mask is not None and call.mask.dtype == "bool"
+
+
 def _mask(call: SdpaCall) -> TensorSpec | None:
     if call.mask is not None:
         return call.mask
     return fresh((call.q.shape[-2], call.k.shape[-2]), "bool") if call.is_causal else None
 
 
-def _fill_in(op: str) -> KernelGuess:
-    return kernels.elementwise("masked_fill_kernel", None, op)
+def _filled(program: Program, scores: TensorSpec, mask: TensorSpec, op: str) -> TensorSpec:
+    """Write -inf where the mask says, out of place into a copy."""
+    with program.calling(op):
+        if not op.endswith("_"):
+            scores = program.clone(scores)
+        fill = kernels.elementwise("masked_fill_kernel", None, op)
+        return program.pointwise(fill, [scores, expanded(mask, scores.shape)], "mask", into=scores)

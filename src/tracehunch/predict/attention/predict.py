@@ -1,23 +1,27 @@
 """What one attention call puts on the GPU, for every variant, forward and backward."""
 
-from dataclasses import replace
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
 from tracehunch.errors import GuessError
 from tracehunch.guess.model import Confidence
-from tracehunch.predict.activities import Activities, cannot_tell, total
+from tracehunch.predict.activities import COUNTED, Activities, cannot_tell, total
 from tracehunch.predict.attention import composed, cudnn, efficient, flash, naive
-from tracehunch.predict.attention.program import Program
+from tracehunch.predict.attention.program import Part, Program, UntoldError
 from tracehunch.predict.attention.views import broadcast
 from tracehunch.predict.environment import Backend, Environment
-from tracehunch.predict.roofline.dims import AttentionDims
-from tracehunch.predict.roofline.work import attention_work
 from tracehunch.predict.sdpa import SdpaCall, SdpaPrediction, predict_sdpa
 from tracehunch.predict.sdpa.raising import NO_KERNEL
 from tracehunch.predict.sdpa.tensor import TensorSpec
 
 VARIANTS: Final = ("naive", "naive_inplace", "math", "flash", "efficient", "cudnn", "auto")
 """The formula by hand, its mask filled out of place or in place; SDPA pinned to a backend; SDPA as it is."""
+
+BY_HAND: Final = ("naive", "naive_inplace")
+"""Variants that make no SDPA call."""
+
+_SDPA: Final = "aten::scaled_dot_product_attention"
 
 _PINNED: Final[dict[str, Backend]] = {
     "math": "math",
@@ -60,19 +64,26 @@ def predict_attention(
     `variant` is one of `VARIANTS`, or that with "sdpa_" in front. The backward goes from the gradient of the
     output, (batch, heads, queries, value_dim), to those of q, k and v, all of which require one; it is laid
     out as the output unless `gradient` says otherwise (that of `out.sum()` is one number, expanded). Adding
-    gradients up or copying them into leaves is no part of it. `picked` is `predict_sdpa` of the same call and
-    environment, for "auto", where it was asked already. The time is left out.
+    gradients up or copying them into leaves is no part of it. `picked` is `predict_sdpa` of the same call in
+    the environment `pinned_to` the variant, where it was asked already. The time is left out.
 
     Raises:
         GuessError: no such variant.
 
     """
-    parts = attention_steps(variant, call, env, backward=backward, gradient=gradient, picked=picked)
-    found = total(parts)
-    return found.because(confidence=_confidence(found, env))
+    parts = attention_parts(variant, call, env, backward=backward, gradient=gradient, picked=picked)
+    return activities_of(parts, env)
 
 
-def attention_steps(
+def activities_of(parts: Iterable[Part], env: Environment) -> Activities:
+    """Return what all parts of a call run, with the confidence that is due in an environment."""
+    found = total(part.activities for part in parts)
+    sure = _confidence(found, env)
+    told = found.kernels is not None and env.device == "cuda"
+    return found.because(*((COUNTED,) if sure != "high" and told else ()), confidence=sure)
+
+
+def attention_parts(
     variant: str,
     call: SdpaCall,
     env: Environment,
@@ -80,8 +91,35 @@ def attention_steps(
     backward: bool = False,
     gradient: TensorSpec | None = None,
     picked: SdpaPrediction | None = None,
-) -> tuple[Activities, ...]:
-    """Return the same one operation after another; their kernels name the op that launches them.
+) -> tuple[Part, ...]:
+    """Return the same one operation after another, with what the model of time needs.
+
+    Raises:
+        GuessError: no such variant.
+
+    """
+    run = attention_run(variant, call, env, backward=backward, gradient=gradient, picked=picked)
+    return run.backward if backward else run.forward
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """The parts of a forward and of its backward; where nothing can be told, both say why."""
+
+    forward: tuple[Part, ...]
+    backward: tuple[Part, ...] = ()
+
+
+def attention_run(
+    variant: str,
+    call: SdpaCall,
+    env: Environment,
+    *,
+    backward: bool = True,
+    gradient: TensorSpec | None = None,
+    picked: SdpaPrediction | None = None,
+) -> Run:
+    """Return forward and backward, as `attention_parts` has them; without `backward` the first alone.
 
     Raises:
         GuessError: no such variant.
@@ -89,60 +127,53 @@ def attention_steps(
     """
     name = _known(variant)
     if env.device == "cpu":
-        return (Activities(reasons=("a CPU runs no GPU kernels",)),)
+        return _both(Activities(reasons=("a CPU runs no GPU kernels",)))
     if env.device != "cuda":
-        return (cannot_tell(f"what attention runs on {env.device} is not known kernel by kernel"),)
+        return _untold(f"what attention runs on {env.device} is not known kernel by kernel")
     if any(t.numel == 0 for t in call.inputs):
-        return (cannot_tell("without elements, PyTorch answers by small operations of its own"),)
-    program = Program(env)
+        return _untold("without elements, PyTorch answers by small operations of its own")
     try:
-        if name in ("naive", "naive_inplace"):
-            return _by_hand(name, call, program, gradient, backward=backward)
-        return _sdpa(name, call, program, gradient, picked, backward=backward)
-    except LookupError as unknown:
-        return (cannot_tell(str(unknown.args[0])),)
+        if name in BY_HAND:
+            return _by_hand(name, call, env, gradient, backward=backward)
+        return _sdpa(
+            call, env, gradient, picked or predict_sdpa(call, pinned_to(name, env)), backward=backward
+        )
+    except UntoldError as unknown:
+        return _untold(str(unknown))
 
 
 def _by_hand(
-    name: str, call: SdpaCall, program: Program, gradient: TensorSpec | None, *, backward: bool
-) -> tuple[Activities, ...]:
+    name: str, call: SdpaCall, env: Environment, gradient: TensorSpec | None, *, backward: bool
+) -> Run:
     if naive.heads_per_key(call) == 1 and broadcast(call.q.shape[:-2], call.k.shape[:-2]) is None:
-        return (Activities(raises=_no_broadcast(call)),)
+        return _both(Activities(raises=_no_broadcast(call)))
+    program, after = Program(env), Program(env)
     out = naive.forward(program, call, in_place=name == "naive_inplace")
     if backward:
-        program = Program(program.env)
-        naive.backward(program, call, gradient or out)
-    return tuple(program.parts)
+        naive.backward(after, call, gradient or out)
+    return Run(tuple(program.parts), tuple(after.parts))
 
 
 def _sdpa(
-    name: str,
-    call: SdpaCall,
-    program: Program,
-    gradient: TensorSpec | None,
-    picked: SdpaPrediction | None,
-    *,
-    backward: bool,
-) -> tuple[Activities, ...]:
-    env = program.env
-    if name in _PINNED:
-        picked = predict_sdpa(call, replace(env, pinned=(_PINNED[name],)))
-    elif picked is None:
-        picked = predict_sdpa(call, env)
+    call: SdpaCall, env: Environment, gradient: TensorSpec | None, picked: SdpaPrediction, *, backward: bool
+) -> Run:
     if picked.raises is not None:
-        return (_raised(picked.raises),)
+        return _both(_raised(picked.raises))
     if picked.ran is None or picked.ran not in _BACKENDS:
-        return (cannot_tell(picked.cannot_tell or "PyTorch answers this call without a backend"),)
+        return _untold(picked.cannot_tell or "PyTorch answers this call without a backend")
     if picked.ran == "flash" and env.flash_version != "FA2":
-        return (cannot_tell(f"the kernels of {env.flash_version} are not known"),)
-    backend = _BACKENDS[picked.ran]
+        return _untold(f"the kernels of {env.flash_version} are not known")
+    backend, program, after = _BACKENDS[picked.ran], Program(env, _SDPA), Program(env, _SDPA)
     out = backend.forward(program, call)
     if backward:
-        program = Program(env)
-        backend.backward(program, call, gradient or out)
-    if picked.ran != "math":
-        program.parts.append(_work(call, backward=backward))
-    return tuple(program.parts)
+        backend.backward(after, call, gradient or out)
+    return Run(tuple(program.parts), tuple(after.parts))
+
+
+def pinned_to(variant: str, env: Environment) -> Environment:
+    """Return the environment in which a variant makes its SDPA call."""
+    name = variant.removeprefix("sdpa_")
+    return replace(env, pinned=(_PINNED[name],)) if name in _PINNED else env
 
 
 def _known(variant: str) -> str:
@@ -160,14 +191,12 @@ def _raised(error: str) -> Activities:
     return Activities(kernels=None, copies=None, memsets=None, raises=error, reasons=(why,))
 
 
-def _work(call: SdpaCall, *, backward: bool) -> Activities:
-    """Return a fused kernel's FLOPs (causal: of the pairs that the mask leaves) and least bytes."""
-    batch, heads, queries, head_dim = call.q.shape
-    kv_heads, keys = call.k.shape[1:3]
-    dims = AttentionDims(batch, heads, queries, keys, head_dim, kv_heads, call.v.shape[3])
-    training = call.requires_grad and not backward
-    work = attention_work(dims, call.q.dtype, call.is_causal, backward=backward, training=training)
-    return Activities(flops=work.flops, bytes=work.least_bytes)
+def _untold(reason: str) -> Run:
+    return _both(cannot_tell(reason))
+
+
+def _both(found: Activities) -> Run:
+    return Run((Part(found),), (Part(found),))
 
 
 def _confidence(found: Activities, env: Environment) -> Confidence:

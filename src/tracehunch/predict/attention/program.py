@@ -9,16 +9,25 @@ one more fill kernel for each such tensor. Which operations take their result so
 `warn_only`; what changes without it, in the backwards of flash and efficient, was not.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from math import prod
 
 from tracehunch.predict.activities import Activities, KernelGuess
 from tracehunch.predict.attention import kernels
+from tracehunch.predict.attention.costs import (
+    hidden,
+    moved,
+    pointwise_step,
+    product_steps,
+    softmax_step,
+    sum_step,
+)
 from tracehunch.predict.attention.pieces import pieces
 from tracehunch.predict.attention.views import (
     Sizes,
     broadcast,
-    elements_in_memory,
     expanded,
     fresh,
     is_contiguous,
@@ -28,77 +37,121 @@ from tracehunch.predict.attention.views import (
     viewed,
 )
 from tracehunch.predict.environment import Environment
-from tracehunch.predict.ops import predict_gemm
+from tracehunch.predict.ops.dtypes import dtype_word
+from tracehunch.predict.ops.gemm import Product, predict_product
+from tracehunch.predict.roofline.steps import Step
 from tracehunch.predict.sdpa.tensor import TensorSpec
 
 SCALAR: Sizes = ()
 
 
-class Program:
-    """Operations done so far, in order of launch; each method runs one and returns its result."""
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What one operation launches, in words and as the model of time sees it; `called`: see `Program`."""
 
-    def __init__(self, env: Environment) -> None:
+    activities: Activities
+    steps: tuple[Step, ...] = ()
+    called: str = ""
+
+
+class UntoldError(Exception):
+    """What runs depends on something that is not known."""
+
+
+class Program:
+    """Operations done so far, in order of launch; each method runs one and returns its result.
+
+    `called` is the op that the program calls, within which the others run: "aten::softmax". Empty, each
+    operation is its own.
+    """
+
+    def __init__(self, env: Environment, called: str = "") -> None:
         self.env = env
-        self.parts: list[Activities] = []
+        self.called = called
+        self.parts: list[Part] = []
+
+    @contextmanager
+    def calling(self, op: str) -> Iterator[None]:
+        """Run what follows as part of an op that the program calls."""
+        before, self.called = self.called, self.called or op
+        yield
+        self.called = before
 
     @property
     def strict(self) -> bool:
         """Whether algorithms must be deterministic, not only warn where they are not."""
         return self.env.deterministic and not self.env.warn_only
 
-    def add(self, *found: KernelGuess, moved: int = 0, flops: int = 0) -> None:
-        """Note kernels that one operation launches."""
-        self.parts.append(Activities(kernels=found, bytes=moved, flops=flops))
+    def note(self, activities: Activities, *steps: Step) -> None:
+        """Note what one operation launches, or what is to be said of it."""
+        self.parts.append(Part(activities, steps, self.called))
+
+    def add(self, *found: KernelGuess, step: Step, flops: int = 0) -> None:
+        """Note kernels that one operation launches alike, in pieces; `step` is the work of all of them."""
+        each = step
+        if len(found) > 1:
+            each = replace(step, bytes=step.bytes // len(found), rows=step.rows // len(found))
+        self.note(Activities(kernels=found, bytes=step.bytes, flops=flops), *[each] * len(found))
+
+    def fused(self, *found: KernelGuess, step: Step, flops: int) -> None:
+        """Note the kernels of a fused backend."""
+        self.note(Activities(kernels=found, bytes=step.bytes, flops=flops), step)
 
     def memset(self) -> None:
-        """Note a memset."""
-        self.parts.append(Activities(memsets=1))
+        """Note a memset of a few bytes."""
+        self.note(Activities(memsets=1), Step("memset"))
 
     def empty(self, dtype: str, op: str, times: int = 1) -> None:
         """Take memory without setting it, which only deterministic mode shows."""
         if self.env.deterministic:
             for _ in range(times):
-                self.add(kernels.fill(dtype, op))
+                self.add(kernels.fill(dtype, op), step=Step("fill"))
 
     def filled(self, shape: Sizes, dtype: str, op: str) -> TensorSpec:
         """Make a tensor of one value."""
         result = fresh(shape, dtype)
         self.empty(dtype, op)
-        self.add(kernels.fill(dtype, op), moved=result.numel * result.item_bytes)
+        self.add(kernels.fill(dtype, op), step=Step("fill", result.numel * result.item_bytes))
         return result
 
     def pointwise(
         self,
         found: KernelGuess,
         inputs: Sequence[TensorSpec],
+        kind: str,
         *,
         dtype: str | None = None,
         into: TensorSpec | None = None,
     ) -> TensorSpec:
-        """Run an elementwise operation on inputs of one (broadcast) shape; `into` takes the result."""
+        """Run an elementwise operation on inputs of one (broadcast) shape; `into` takes the result.
+
+        `kind` is the first word of the name of its cost.
+        """
         result = into or result_of(inputs, dtype or inputs[0].dtype)
-        operands = (result, *inputs)
-        self.add(*[found] * pieces(operands), moved=_moved(operands), flops=result.numel)
+        launches = pieces((result, *inputs))
+        self.add(*[found] * launches, step=pointwise_step(kind, result, inputs), flops=result.numel)
         return result
 
     def scaled(self, t: TensorSpec) -> TensorSpec:
         """Multiply by a number."""
-        return self.pointwise(kernels.elementwise("AUnaryFunctor", t.dtype, "aten::mul"), [t])
+        return self.pointwise(kernels.elementwise("AUnaryFunctor", t.dtype, "aten::mul"), [t], "stream")
 
     def cast(self, t: TensorSpec, dtype: str) -> TensorSpec:
         """Convert to another data type; what is dense keeps its order, anything else becomes row-major."""
         self.empty(dtype, "aten::_to_copy")
         dense = is_dense(t)
         result = TensorSpec(t.shape, t.stride, dtype) if dense else fresh(t.shape, dtype)
-        return self.pointwise(kernels.copy(t.dtype, dtype, "aten::copy_"), [t], into=result)
+        kind = "cast" if dense else "layout"
+        return self.pointwise(kernels.copy(t.dtype, dtype, "aten::copy_"), [t], kind, into=result)
 
     def copied(self, source: TensorSpec, target: TensorSpec, op: str = "aten::copy_") -> TensorSpec:
         """Copy elements between tensors of one data type: a memcpy where both lie alike, else a kernel."""
         alike = is_contiguous(source) and is_contiguous(target)
         if alike or (is_dense(source) and _same_order(source, target)):
-            self.parts.append(Activities(copies=("dtod",), bytes=_moved((source, target))))
+            size = moved((source, target))
+            self.note(Activities(copies=("dtod",), bytes=size), Step("copy", size))
             return target
-        return self.pointwise(kernels.copy(source.dtype, target.dtype, op), [source], into=target)
+        return self.pointwise(kernels.copy(source.dtype, target.dtype, op), [source], "layout", into=target)
 
     def clone(self, t: TensorSpec) -> TensorSpec:
         """Copy, in the same order of memory where it is dense."""
@@ -131,33 +184,44 @@ class Program:
         )
         self.empty(t.dtype, "aten::clone")
         target = fresh(source.shape, t.dtype)
-        self.pointwise(kernels.copy(t.dtype, t.dtype, "aten::copy_"), [source], into=target)
+        self.pointwise(kernels.copy(t.dtype, t.dtype, "aten::copy_"), [source], "repeat", into=target)
         return fresh(shape, t.dtype)
 
-    def softmax(self, t: TensorSpec, op: str = "aten::_softmax") -> TensorSpec:
-        """Softmax over the last dimension; its kernel is never cut in pieces."""
+    def softmax(
+        self, t: TensorSpec, op: str = "aten::_softmax", *, causal: bool = False, masked: bool = False
+    ) -> TensorSpec:
+        """Softmax over the last dimension; its kernel is never cut in pieces.
+
+        `causal`: what lies above the diagonal is at minus infinity; `masked`: what, is not known.
+        """
         source = self.contiguous(t)
         result = fresh(t.shape, t.dtype)
-        self.add(kernels.softmax(t.dtype, t.shape[-1], op), moved=_moved((source, result)), flops=5 * t.numel)
+        found = kernels.softmax(t.dtype, t.shape[-1], op)
+        out_of_sight = hidden(t) if causal else t.numel // 2 if masked else 0
+        step = softmax_step(found, t, (source, result), out_of_sight)
+        self.add(found, step=step, flops=5 * t.numel)
         return result
 
     def softmax_backward(self, result: TensorSpec) -> TensorSpec:
         """Gradient of a softmax: gradient times output, then the sums."""
         op = "aten::_softmax_backward_data"
-        product = self.pointwise(kernels.elementwise("MulFunctor", result.dtype, op), [result, result])
-        self.add(
-            kernels.softmax(result.dtype, result.shape[-1], op, backward=True),
-            moved=_moved((product, result, result)),
-            flops=5 * result.numel,
-        )
+        multiply = kernels.elementwise("MulFunctor", result.dtype, op)
+        product = self.pointwise(multiply, [result, result], "stream")
+        found = kernels.softmax(result.dtype, result.shape[-1], op, backward=True)
+        step = softmax_step(found, result, (product, result, result))
+        self.add(found, step=step, flops=5 * result.numel)
         return fresh(result.shape, result.dtype)
 
     def reduced(self, t: TensorSpec, dim: int, op: str, *, dtype: str | None = None) -> TensorSpec:
         """Reduce a dimension to size 1."""
         kept = fresh((*t.shape[:dim], 1, *t.shape[dim + 1 :]), dtype or t.dtype)
         found = [kernels.reduction(kept.dtype, op)] * pieces((expanded(kept, t.shape), t))
-        self.add(*found, moved=_moved((t, kept)), flops=t.numel)
+        self.add(*found, step=sum_step(t, kept.numel, moved([kept])), flops=t.numel)
         return kept
+
+    def summed(self, t: TensorSpec, left: int, op: str = "aten::sum") -> None:
+        """Reduce some dimensions, so that so many elements are left."""
+        self.add(kernels.reduction(t.dtype, op), step=sum_step(t, left, left * t.item_bytes))
 
     def matmul(self, a: TensorSpec, b: TensorSpec) -> TensorSpec:
         """Multiply matrices; batch dimensions broadcast, and are merged into one, by a copy if need be."""
@@ -173,20 +237,21 @@ class Program:
         first, second = self._for_cublas(a), self._for_cublas(b)
         batch, rows, inner = first.shape
         columns = second.shape[-1]
-        self.parts.append(
-            predict_gemm(
-                self.env,
-                m=rows,
-                n=columns,
-                k=inner,
-                batch=batch,
-                dtype=a.dtype,
-                transposed_a=_is_transposed(first),
-                transposed_b=_is_transposed(second),
-                alignment=_alignment((first, second, fresh((batch, rows, columns), a.dtype))),
-                op="aten::bmm",
-            )
+        product = Product(
+            rows,
+            columns,
+            inner,
+            batch,
+            dtype_word(a.dtype),
+            _is_transposed(first),
+            _is_transposed(second),
+            _alignment((first, second, fresh((batch, rows, columns), a.dtype))),
+            "cublas",
         )
+        found = Activities()
+        if min(rows, columns, inner, batch) > 0:
+            found = predict_product(self.env, product, "aten::bmm")
+        self.note(found, *product_steps(product, found))
         return fresh((batch, rows, columns), a.dtype)
 
     def _for_cublas(self, t: TensorSpec) -> TensorSpec:
@@ -201,11 +266,6 @@ class Program:
 def swapped(t: TensorSpec) -> TensorSpec:
     """Return the view with the last two dimensions exchanged."""
     return transposed(t, t.ndim - 2, t.ndim - 1)
-
-
-def _moved(operands: Iterable[TensorSpec]) -> int:
-    """Bytes of distinct memory that operands take."""
-    return sum(elements_in_memory(t) * t.item_bytes for t in operands)
 
 
 def _same_order(first: TensorSpec, second: TensorSpec) -> bool:

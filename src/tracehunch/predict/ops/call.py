@@ -1,40 +1,19 @@
 """One call of an ordinary operation: what it puts on the GPU."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from tracehunch.predict.activities import Activities, KernelGuess, cannot_tell, total
-from tracehunch.predict.ops import (
-    convolution,
-    elementwise,
-    indexing,
-    layouts,
-    products,
-    reductions,
-    rows,
-    sorting,
-    views,
-)
+from tracehunch.predict.activities import COUNTED, Activities, KernelGuess, Spent, cannot_tell, total
 from tracehunch.predict.ops.gemm import predict_product
-from tracehunch.predict.ops.registry import handler_of, plain_name
 from tracehunch.predict.ops.steps import Call, Step, Steps, unknown
+from tracehunch.predict.ops.table import handler_of, plain_name
 from tracehunch.predict.ops.tensor import Tensor
 from tracehunch.predict.ops.times import step_time
 
 if TYPE_CHECKING:
     from tracehunch.predict.environment import Environment
 
-_LOADED: Final = (
-    convolution,
-    elementwise,
-    indexing,
-    layouts,
-    products,
-    reductions,
-    rows,
-    sorting,
-    views,
-)  # they register
 _MEASURED: Final = ((9, 0), (2, 11))
 _ROUGH: Final = frozenset({"conv2d", "cudnn_convolution", "convolution", "_convolution"})
 
@@ -56,11 +35,13 @@ def predict_op(
         return Activities(reasons=("runs on the CPU: nothing on a GPU",))
     steps = steps_of(name, tensors, kwargs, env)
     made = total(_activities(step, env, f"aten::{plain}") for step in steps)
+    if made.time is not None:
+        made = replace(made, spent=(Spent(f"aten::{plain}", made.time.mid_us),))
     if plain in _ROUGH:
         made = made.because("cuDNN's choice was only looked at from outside", confidence="low")
     if env is None or (env.compute_capability, env.torch) == _MEASURED or made.empty:
         return made
-    return made.because("kernels were counted with torch 2.11 on an H200", confidence="medium")
+    return made.because(COUNTED, confidence="medium")
 
 
 def steps_of(

@@ -1,88 +1,167 @@
-"""Convolutions, as cuDNN runs them on Hopper: roughly, since its heuristics were only looked at from outside.
+"""Convolutions of images, as cuDNN and PyTorch run them on Hopper: how many kernels, by fitted trees.
 
 cuDNN's tensor-core kernels want channels last. Tensors that are not are turned before and after; few channels
-are padded, which clears the padded tensors with memsets. A bias is added by a kernel of PyTorch's.
+are padded, which clears the padded tensors with memsets. A bias is added by a kernel of PyTorch's, but for
+PyTorch's own kernel of one filter a channel, which adds it itself. What cuDNN picks was only looked at from
+outside: the trees (`convolution.toml`) tell of three in four.
 """
 
+import math
+import tomllib
+from collections.abc import Mapping
+from functools import lru_cache
+from importlib.resources import files
 from typing import Final
 
+from tracehunch.facts.work import convolution_flops, convolved_size
 from tracehunch.predict.ops.dtypes import HALF
-from tracehunch.predict.ops.registry import handles
 from tracehunch.predict.ops.steps import Call, Steps, fresh, joined, kernel, memset, pointwise, unknown
 from tracehunch.predict.ops.tensor import Tensor
+from tracehunch.predict.ops.trees import Node, Outcome, grown, outcome_of
 
-_DIMS: Final = 4  # batch, channels, height, width
-_VECTOR: Final = 8  # channels that a 16-bit kernel reads at once
-_PATCH: Final = 14  # side of a window from which on a convolution cuts patches
-_FEW: Final = 16  # channels below which 32-bit kernels leave tensors as they are
-_WIDE: Final = 3  # side of a window above which 32-bit results are turned back
+_IMAGE: Final = 4  # batch, channels, height, width
 _KILO: Final = 1000
+_VECTOR: Final = 8  # channels that a 16-bit kernel reads at once
+_TILE: Final = 128  # side of the tiles that work is counted in
+_PATCH: Final = 14  # side of a window that cuts an image into patches: larger than those of the trees
+_FEW: Final = 16  # channels below which 32-bit patches stay as they are
 
 
-@handles("conv2d", "cudnn_convolution", "convolution", "_convolution")
-def conv2d(call: Call) -> Steps:
+def conv(call: Call) -> Steps:
     """Turn to channels last, convolve, turn back, add the bias."""
     one, weight = call.first, call.at(1)
-    if len(one.shape) != _DIMS or call.option("groups", 1) != 1 or call.option("transposed"):
-        return unknown("only plain convolutions of images were looked at")
-    out = _output(call, one, weight)
+    if len(one.shape) != _IMAGE or _number(call.option("dilation", 1)) != 1:
+        return unknown("only convolutions of images, of neighbouring elements, were looked at")
+    transposed = call.name == "conv_transpose2d" or bool(call.option("transposed"))
+    out = output(call, transposed=transposed)
     if out.numel == 0:
         return ()
-    flops = 2 * out.numel * weight.numel // weight.size(0)
-    half = one.dtype in HALF
-    family = "conv_half" if half else "conv"
-    moved = one.nbytes + weight.nbytes + out.nbytes
-    run = kernel(
-        "", "conv", family, moved, flops=flops, dtype=one.dtype, items=flops // _KILO, library="cudnn"
-    )
-    parts = [*_before(call, one, weight), run]
-    if len(parts) > 1 and out.size(2) * out.size(3) > 1 and (half or weight.size(2) > _WIDE):
-        parts.append(
-            kernel(
-                "nhwcToNchwKernel",
-                "layout-transform",
-                "strided",
-                2 * out.nbytes,
-                items=out.numel,
-                library="cudnn",
-            )
-        )
-    if len(call.tensors) > 2:  # input, weight, bias
-        parts.append(pointwise("CUDAFunctor_add", out, [out, fresh((1, out.size(1), 1, 1), out.dtype)]))
-    return joined(parts)
+    name = family(call, transposed=transposed)
+    if not name:
+        return unknown("convolutions in groups were looked at where each channel is one")
+    told = patches(one) if weight.size(2) >= _PATCH else outcome_of(trees()[name], features(call, out))
+    biased = len(call.tensors) > 2 and not _takes_bias(call)  # input, weight, bias
+    added = pointwise("CUDAFunctor_add", out, [out, fresh((1, out.size(1), 1, 1), out.dtype)])
+    return joined([_convolved(one, weight, out, told, transposed=transposed), added if biased else ()])
 
 
-def _output(call: Call, one: Tensor, weight: Tensor) -> Tensor:
-    stride, padding = call.option("stride", 1), call.option("padding", 0)
-    sizes = []
+def family(call: Call, *, transposed: bool) -> str:
+    """Return the name of the tree, "" where there is none."""
+    groups = int(call.option("groups", 1))
+    if transposed:
+        return "transposed" if groups == 1 else ""
+    if groups == 1:
+        return "plain"
+    return "depthwise" if groups == call.first.size(1) else ""
+
+
+def output(call: Call, *, transposed: bool) -> Tensor:
+    """Return the result's shape and type."""
+    one, weight = call.first, call.at(1)
+    sides = []
     for dim in (2, 3):
-        step = stride if isinstance(stride, int) else stride[dim - 2]
-        edge = padding if isinstance(padding, int) else padding[dim - 2]
-        sizes.append(max(0, (one.size(dim) + 2 * edge - weight.size(dim)) // step + 1))
-    return fresh((one.size(0), weight.size(0), *sizes), one.dtype)
+        step, edge = _along(call.option("stride", 1), dim), _along(call.option("padding", 0), dim)
+        if transposed:
+            sides.append(max(0, (one.size(dim) - 1) * step - 2 * edge + weight.size(dim)))
+        else:
+            sides.append(convolved_size(one.size(dim), weight.size(dim), step, edge))
+    filters = weight.size(1) * int(call.option("groups", 1)) if transposed else weight.size(0)
+    return fresh((one.size(0), filters, *sides), one.dtype)
 
 
-def _before(call: Call, one: Tensor, weight: Tensor) -> list[Steps]:
-    """Return what turns input and weight, none where a kernel takes them as they are."""
-    channels, window = one.size(1), weight.size(2)
-    last = one.strides[1] == 1 and channels > 1
-    stride = call.option("stride", 1)
-    plain = window == 1 and stride in (1, (1, 1), [1, 1])
-    if last or plain:
-        return []
+def features(call: Call, out: Tensor) -> dict[str, float]:
+    """Return what the trees ask: sizes, most of them logarithms to base 2."""
+    one, weight = call.first, call.at(1)
+    groups = int(call.option("groups", 1))
+    window, stride = weight.size(2), _along(call.option("stride", 1), 2)
+    rows = out.size(0) * out.size(2) * out.size(3)
+    inner = one.size(1) * weight.size(2) * weight.size(3) // groups
+    tiles = -(-rows // _TILE) * -(-out.size(1) // _TILE)
+    plain = window == 1 and stride == 1 and _along(call.option("padding", 0), 2) == 0
+    return {
+        "batch": math.log2(one.size(0)),
+        "channels": math.log2(one.size(1)),
+        "filters": math.log2(out.size(1)),
+        "side": math.log2(one.size(2)),
+        "window": float(window),
+        "stride": float(stride),
+        "rows": math.log2(rows),
+        "inner": math.log2(inner),
+        "work": math.log2(rows * inner * out.size(1)),
+        "tiles": math.log2(tiles),
+        "half": float(one.dtype in HALF),
+        "bf16": float(one.dtype == "bf16"),
+        "last": float(_is_last(one)),
+        "vectors": float(one.size(1) % _VECTOR == 0),
+        "written_in_vectors": float(out.size(1) % _VECTOR == 0),
+        "plain": float(plain),
+    }
+
+
+def patches(one: Tensor) -> Outcome:
+    """Return kernels and memsets where large windows cut an image into patches, as vision transformers do."""
+    if _is_last(one) or (one.dtype not in HALF and one.size(1) < _FEW):
+        return Outcome(1, 0, 1)
+    return Outcome(4, 2 if one.dtype in HALF and one.size(1) % _VECTOR else 0, 1)
+
+
+@lru_cache(maxsize=1)
+def trees() -> Mapping[str, Node | Outcome]:
+    """Return the trees of kernels and memsets, a bias left out."""
+    table = tomllib.loads((files(__package__) / "convolution.toml").read_text(encoding="utf-8"))
+    return grown(table["trees"])
+
+
+def _convolved(one: Tensor, weight: Tensor, out: Tensor, told: Outcome, *, transposed: bool) -> Steps:
+    """Return the convolution with so many kernels: all but one turn or pad its input, weight and result."""
+    items, inner = _work(one, weight, out, transposed=transposed)
+    half = one.dtype in HALF
+    kind = "conv_each" if weight.size(1) == 1 and not transposed else "conv_half" if half else "conv"
+    moved = one.nbytes + weight.nbytes + out.nbytes
+    positions, filters = (one.numel, one.size(1)) if transposed else (out.numel, weight.size(0))
+    run = kernel(
+        "", "conv", kind, moved, flops=convolution_flops(positions, weight.numel, filters), dtype=one.dtype,
+        items=items, serial=inner, library="cudnn",
+    )  # fmt: skip
     turned = [
-        kernel(
-            "nchwToNhwcKernel",
-            "layout-transform",
-            "strided",
-            2 * part.nbytes,
-            items=part.numel,
-            library="cudnn",
-        )
-        for part in (one, weight)
+        kernel("", "layout-transform", "strided", 2 * part.nbytes, items=part.numel, library="cudnn")
+        for part in (one, weight, out)
     ]
-    if one.dtype not in HALF:
-        return turned if channels >= _FEW else []
-    if channels % _VECTOR == 0:
-        return turned
-    return [memset(), turned[0], memset(), turned[1]] if window >= _PATCH else []
+    before, after = turned[: max(min(told.kernels - 1, 2), 0)], turned[2:] * max(told.kernels - 3, 0)
+    return joined([*[memset()] * told.memsets, *before, run, *after])
+
+
+def _work(one: Tensor, weight: Tensor, out: Tensor, *, transposed: bool) -> tuple[int, int]:
+    """Return thousands of FLOPs with rows and columns filled up to tiles, and what a tile sums up.
+
+    Of one filter a channel: the multiplications, and the window.
+    """
+    if transposed:
+        rows, columns, inner = one.numel // one.size(1), weight.numel // weight.size(0), one.size(1)
+    else:
+        rows, columns, inner = out.numel // out.size(1), out.size(1), weight.numel // weight.size(0)
+    if weight.size(1) == 1:
+        return out.numel * inner // _KILO, inner
+    tiles = -(-rows // _TILE) * -(-columns // (_TILE // 2))
+    return 2 * tiles * _TILE * (_TILE // 2) * inner // _KILO, inner
+
+
+def _takes_bias(call: Call) -> bool:
+    """Whether PyTorch's own kernel of one filter a channel runs: channels first."""
+    return int(call.option("groups", 1)) > 1 and not _is_last(call.first)
+
+
+def _is_last(one: Tensor) -> bool:
+    return one.strides[1] == 1 and one.size(1) > 1
+
+
+def _along(given: object, dim: int) -> int:
+    """Return an option's number for a dimension of the image."""
+    if isinstance(given, list | tuple):
+        return int(given[min(dim - 2, len(given) - 1)])
+    assert isinstance(given, int)
+    return given
+
+
+def _number(given: object) -> int:
+    return max(given) if isinstance(given, list | tuple) else int(str(given))

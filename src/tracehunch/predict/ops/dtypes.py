@@ -1,5 +1,6 @@
 """Data types by the short words that kernel identities use, and their sizes."""
 
+from functools import lru_cache
 from typing import Final
 
 from tracehunch.errors import GuessError
@@ -42,6 +43,7 @@ HALF: Final = frozenset({"bf16", "fp16"})
 FLOATING: Final = frozenset({"bf16", "fp16", "fp32", "fp64", "fp8"})
 
 
+@lru_cache(maxsize=256)
 def dtype_word(name: str) -> str:
     """Return the short word for a data type as torch, traces or kernel names write it.
 

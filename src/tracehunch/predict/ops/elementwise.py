@@ -1,5 +1,6 @@
 """Operations that work element by element, and those that fill tensors."""
 
+import math
 import tomllib
 from collections.abc import Mapping
 from functools import lru_cache
@@ -8,7 +9,6 @@ from typing import Any, Final
 
 from tracehunch.predict.ops.dtypes import FLOATING, dtype_word
 from tracehunch.predict.ops.nonzero import nonzero_steps
-from tracehunch.predict.ops.registry import handles
 from tracehunch.predict.ops.steps import (
     Call,
     Steps,
@@ -42,6 +42,12 @@ _BOOLEAN: Final = frozenset(
         "signbit",
     ]
 )
+_OPERATORS: Final = {
+    "__and__": "bitwise_and", "__or__": "bitwise_or", "__xor__": "bitwise_xor", "__iand__": "bitwise_and",
+    "__ior__": "bitwise_or", "__ixor__": "bitwise_xor",
+}  # fmt: skip
+"""Python's operators as ATen's ops are named after them."""
+
 _TO_FLOAT: Final = frozenset(
     [
         "div",
@@ -75,6 +81,7 @@ _TO_FLOAT: Final = frozenset(
     ]
 )
 _DEFAULT: Final = "fp32"
+_FROM_TO: Final = (("start", 0), ("end", 0), ("step", 1))
 
 
 @lru_cache(maxsize=1)
@@ -88,12 +95,12 @@ def _arithmetic() -> dict[str, int]:
 
 def elementwise(call: Call) -> Steps:
     """Run one kernel over all inputs, broadcast; in place where the name ends in an underscore."""
-    name = call.name.rstrip("_")
+    name = _OPERATORS.get(call.name, call.name.rstrip("_"))
     flops = _arithmetic()[name]
     if name == "pow" and len(call.tensors) == 1 and call.option("exponent") in (0, 1):
         return _trivial_power(call)
     text = _table()["hints"].get(name, "")
-    if call.name.endswith("_"):
+    if (call.name.endswith("_") and call.name not in _OPERATORS) or call.name.startswith("__i"):
         out = call.first
         broadcast(out.shape, *(one.shape for one in call.tensors[1:]))
     else:
@@ -120,17 +127,17 @@ def _casts(inputs: tuple[Tensor, ...]) -> bool:
     return len({one.dtype for one in inputs if one.shape}) > 1
 
 
-for _name in _arithmetic():
-    handles(_name, f"{_name}_")(elementwise)
+def arithmetic_names() -> tuple[str, ...]:
+    """Return the names of all elementwise operations, out of place and in place, and Python's for them."""
+    names = tuple(one for name in _arithmetic() for one in (name, f"{name}_"))
+    return (*names, *_OPERATORS)
 
 
-@handles("masked_fill_")
 def masked_fill_in_place(call: Call) -> Steps:
     """Write a scalar where the mask says: one kernel over self and mask."""
     return pointwise("masked_fill_kernel", call.first, (call.first, call.at(1)), flops=0)
 
 
-@handles("masked_fill")
 def masked_fill(call: Call) -> Steps:
     """Copy self, then fill the copy in place."""
     shape = broadcast(call.first.shape, call.at(1).shape)
@@ -140,13 +147,12 @@ def masked_fill(call: Call) -> Steps:
     return joined([copied(seen, out), filled])
 
 
-@handles("where")
 def where(call: Call) -> Steps:
     """Choose by condition; a Python number in place of a tensor is first made one, on the device.
 
     With the condition alone it is `nonzero`.
     """
-    numbers = sum(call.option(name) is not None for name in ("input", "other"))
+    numbers = sum(call.option(name) is not None for name in ("input", "self", "other"))
     chosen = call.tensors[1:]
     if not chosen and not numbers:
         return nonzero_steps(call.first)
@@ -167,24 +173,11 @@ def fill_kernel(out: Tensor) -> Steps:
     return kernel("FillFunctor", "fill", family, out.nbytes, dtype=out.dtype)
 
 
-@handles("fill_", "zero_", "fill", "zero")
 def fill(call: Call) -> Steps:
     """Write one value."""
     return fill_kernel(call.first)
 
 
-@handles(
-    "zeros",
-    "ones",
-    "full",
-    "zeros_like",
-    "ones_like",
-    "full_like",
-    "new_zeros",
-    "new_ones",
-    "new_full",
-    "scalar_tensor",
-)
 def create(call: Call) -> Steps:
     """Allocate, then fill."""
     return fill_kernel(_created(call))
@@ -201,10 +194,11 @@ def _created(call: Call) -> Tensor:
     return like([template], dtype) if template else fresh((), dtype)
 
 
-@handles("arange", "linspace", "range")
 def arange(call: Call) -> Steps:
     """Write the elements' numbers: one kernel."""
     out = _created(call)
+    if call.option("size") is None and call.option("end") is not None:
+        out = fresh((_counted(call),), out.dtype)
     return (
         kernel("elementwise_kernel_with_index", "index", "fill", out.nbytes, dtype=out.dtype)
         if out.numel
@@ -212,10 +206,12 @@ def arange(call: Call) -> Steps:
     )
 
 
-@handles(
-    "randn", "rand", "randint", "randn_like", "rand_like", "randint_like", "normal_", "uniform_",
-    "bernoulli_", "exponential_", "random_", "bernoulli", "normal",
-)  # fmt: skip
+def _counted(call: Call) -> int:
+    """Return how many numbers lie between start and end."""
+    start, end, step = (float(call.option(name, default)) for name, default in _FROM_TO)
+    return max(math.ceil((end - start) / step), 0)
+
+
 def random(call: Call) -> Steps:
     """Draw random numbers: one kernel."""
     out = call.first if call.name.endswith("_") else _created(call)
@@ -227,7 +223,6 @@ def random(call: Call) -> Steps:
     )  # fmt: skip
 
 
-@handles("tril", "triu", "tril_", "triu_")
 def triangle(call: Call) -> Steps:
     """Clear one triangle: one kernel."""
     out = call.first
@@ -240,7 +235,6 @@ def triangle(call: Call) -> Steps:
     )
 
 
-@handles("dropout", "native_dropout", "feature_dropout", "alpha_dropout")
 def dropout(call: Call) -> Steps:
     """Draw a mask and apply it, in one kernel; nothing when not training or with p = 0."""
     skipped = False in (call.option("training"), call.option("train")) or call.option("p") == 0
@@ -258,7 +252,6 @@ def dropout(call: Call) -> Steps:
     )
 
 
-@handles("clone")
 def clone(call: Call) -> Steps:
     """Copy in the same memory order: a memcpy unless elements are repeated or apart."""
     source = call.first
@@ -267,7 +260,6 @@ def clone(call: Call) -> Steps:
     return copied(source, out)
 
 
-@handles("contiguous")
 def contiguous_op(call: Call) -> Steps:
     """Copy to row-major order, unless it is that already."""
     if call.first.is_contiguous:
@@ -275,7 +267,6 @@ def contiguous_op(call: Call) -> Steps:
     return copied(call.first, fresh(call.first.shape, call.first.dtype))
 
 
-@handles("copy_")
 def copy_in_place(call: Call) -> Steps:
     """Copy the second tensor into the first."""
     source = call.at(1)
@@ -284,7 +275,6 @@ def copy_in_place(call: Call) -> Steps:
     )
 
 
-@handles("to", "_to_copy", "type", "type_as", "float", "half", "bfloat16", "double", "int", "long", "bool")
 def to(call: Call) -> Steps:
     """Convert: nothing where the type is right already."""
     own = {"type_as": None, "to": None, "_to_copy": None, "type": None}
@@ -297,7 +287,6 @@ def to(call: Call) -> Steps:
     return copied(call.first, like([call.first], dtype))
 
 
-@handles("cpu", "to_cpu", "tolist", "numpy")
 def to_host(call: Call) -> Steps:
     """Copy to the host, made contiguous on the GPU first where it is not."""
     if call.first.numel == 0:
@@ -306,13 +295,11 @@ def to_host(call: Call) -> Steps:
     return joined([packed, memcpy("dtoh", call.first.nbytes)])
 
 
-@handles("cuda", "to_cuda")
 def to_device(call: Call) -> Steps:
     """Copy from the host to the GPU."""
     return memcpy("htod", call.first.nbytes) if call.first.numel else ()
 
 
-@handles("item", "_local_scalar_dense", "is_nonzero", "equal_item")
 def item(call: Call) -> Steps:
     """Copy one element to the host."""
     return memcpy("dtoh", call.first.itemsize)

@@ -5,16 +5,28 @@ from typing import Final
 
 from tracehunch.predict.ops.elementwise import fill_kernel
 from tracehunch.predict.ops.nonzero import nonzero_steps
-from tracehunch.predict.ops.registry import handles
-from tracehunch.predict.ops.steps import Call, Steps, copied, fresh, joined, kernel, like, unknown
+from tracehunch.predict.ops.reductions import reduction
+from tracehunch.predict.ops.sorting import onesweep, sorted_keys
+from tracehunch.predict.ops.steps import (
+    Call,
+    Steps,
+    copied,
+    fresh,
+    joined,
+    kernel,
+    like,
+    pointwise,
+    unknown,
+)
 from tracehunch.predict.ops.tensor import Tensor, broadcast
 
 _VECTOR: Final = 16  # bytes that a row must be a multiple of to be gathered in vectors
 _SMALL: Final = 16  # indices up to which index_select reads them in one block
 _INT64: Final = 8
+_UNSORTED: Final = 3072  # indices up to which the gradient of an embedding is added up by one kernel
+_FEW_ROWS: Final = 1000
 
 
-@handles("embedding", "index_select")
 def embedding(call: Call) -> Steps:
     """Gather rows: one kernel. `embedding` takes (weight, indices)."""
     source, indices = call.first, call.at(1)
@@ -31,11 +43,10 @@ def _gather(source: Tensor, indices: Tensor, each: int, *, small: bool) -> Steps
     moved = written + min(written, source.nbytes) + indices.nbytes
     vectors = row % _VECTOR == 0
     text = "vectorized_gather_kernel" if vectors else "indexSelect" if small else ""
-    family = "gather" if vectors else "gather_items"
+    family = "gather" if vectors else "gather_few_rows" if small else "gather_items"
     return kernel(text, "gather", family, moved, dtype=source.dtype, items=indices.numel * each)
 
 
-@handles("index")
 def index(call: Call) -> Steps:
     """Gather by tensors of indices; masks are turned into indices first, counted on the host."""
     source, *indices = call.tensors
@@ -47,6 +58,8 @@ def index(call: Call) -> Steps:
         moved = 2 * count * per * source.itemsize + count * _INT64
         gathered = kernel("index_elementwise_kernel", "gather", "gather_items", moved, items=count * per)
         return joined([*(nonzero_steps(one) for one in masks), gathered])
+    if not picked:
+        return unknown("the sizes of the indices were not recorded")
     shape = broadcast(*(one.shape for one in picked))
     count = math.prod(shape)
     if count == 0:
@@ -58,7 +71,6 @@ def index(call: Call) -> Steps:
     return kernel("index_elementwise_kernel", "gather", "gather_items", moved, items=count * each)
 
 
-@handles("gather", "take_along_dim", "take")
 def gather(call: Call) -> Steps:
     """Pick by a tensor of indices: one kernel."""
     source, indices = call.first, call.at(1)
@@ -69,7 +81,6 @@ def gather(call: Call) -> Steps:
     return kernel(text, "gather", "gather_items", moved, dtype=source.dtype, items=indices.numel)
 
 
-@handles("scatter_", "scatter_add_", "scatter_reduce_", "index_add_", "index_copy_", "index_fill_")
 def scatter_in_place(call: Call) -> Steps:
     """Write by index in place: one kernel."""
     indices = call.at(1)
@@ -82,18 +93,16 @@ def scatter_in_place(call: Call) -> Steps:
     )
 
 
-@handles("scatter", "scatter_add", "index_add", "index_copy", "index_fill")
 def scatter(call: Call) -> Steps:
     """Copy, then write by index."""
     copy = copied(call.first, like([call.first], call.first.dtype))
     return joined([copy, scatter_in_place(call)])
 
 
-@handles("index_put_", "index_put")
 def index_put(call: Call) -> Steps:
     """Write by tensors of indices: one kernel, unless values accumulate, which sorts the indices."""
     if call.option("accumulate"):
-        return unknown("index_put with accumulate sorts the indices: how many kernels, was not measured")
+        return _accumulated(call)
     values = call.tensors[-1]
     copy = copied(call.first, like([call.first], call.first.dtype)) if call.name == "index_put" else ()
     return joined(
@@ -111,13 +120,38 @@ def index_put(call: Call) -> Steps:
     )
 
 
-@handles("nonzero", "argwhere")
+def _accumulated(call: Call) -> Steps:
+    """Check the indices' range, sort them, and add up the values of each: for one tensor of indices."""
+    if len(call.tensors) != 3 or call.at(1).dtype == "bool":  # self, index, values
+        return unknown("index_put with accumulate was looked at for one tensor of indices")
+    one, indices, values = call.tensors
+    number, scalar = fresh(indices.shape, "int64"), fresh((), "int64")
+    check = [
+        reduction(indices, tuple(range(len(indices.shape))), call.sms),
+        pointwise("compare_scalar_kernel", fresh((), "bool"), [scalar]),
+        kernel("_assert_async_cuda_kernel", "assert", "tiny", 0),
+    ]
+    linear = [pointwise(text, number, [number]) for text in ("remainder_kernel", "MulFunctor", "div_trunc")]
+    counted = kernel("elementwise_kernel_with_index", "index", "fill", number.nbytes)
+    added = kernel(
+        "indexing_backward_kernel",
+        "scatter",
+        "scatter_equal",
+        3 * values.nbytes,
+        dtype=one.dtype,
+        items=values.numel,
+        serial=-(-indices.numel // max(one.size(0), 1)),
+    )
+    return joined(
+        [*check, *check, *linear, counted, sorted_keys(indices.numel, max(one.size(0) - 1, 1)), added]
+    )
+
+
 def nonzero(call: Call) -> Steps:
     """Count, tell the host, and write the indices."""
     return nonzero_steps(call.first)
 
 
-@handles("masked_select")
 def masked_select(call: Call) -> Steps:
     """Turn the mask into indices, then gather."""
     source, mask = call.first, call.at(1)
@@ -132,22 +166,34 @@ def masked_select(call: Call) -> Steps:
     return joined([nonzero_steps(mask), picked])
 
 
-@handles("embedding_dense_backward")
 def embedding_backward(call: Call) -> Steps:
-    """Fill the gradient with zeros and add up rows; many indices are sorted first."""
+    """Clear the gradient and add rows up: many indices are sorted first, and equal ones added in parts."""
     grad, indices = call.first, call.at(1)
     rows = int(call.option("num_weights", 0))
-    if indices.numel > 3072:  # indices up to which one kernel does it
-        return unknown(
-            "with more than 3072 indices they are sorted first: how many kernels, was not measured"
-        )
     weight = fresh((rows, grad.size(-1)), grad.dtype)
-    added = kernel(
-        "embedding_backward_feature_kernel",
-        "scatter",
-        "scatter",
-        grad.nbytes + indices.nbytes,
-        dtype=grad.dtype,
-        items=grad.numel,
+    if indices.numel <= _UNSORTED:
+        added = kernel(
+            "embedding_backward_feature_kernel", "scatter", "scatter_rows", grad.nbytes + indices.nbytes,
+            dtype=grad.dtype, items=grad.numel, serial=indices.numel,
+        )  # fmt: skip
+        return joined([fill_kernel(weight), added])
+    if rows < _FEW_ROWS:
+        return unknown("where few rows take many indices, how many kernels add them up was not worked out")
+    small = [
+        "DeviceCompactInitKernel", "DeviceUniqueByKeySweepKernel", "krn_partials_per_segment",
+        "DeviceScanInitKernel", "DeviceScanKernel", "compute_num_of_partial_segments",
+        "krn_partial_segment_offset",
+    ]  # fmt: skip
+    sums = [
+        kernel(text, "scatter", "scatter_sorted", moved, dtype=grad.dtype, items=grad.numel)
+        for text, moved in (("compute_grad_weight", grad.nbytes), ("sum_and_scatter", 2 * grad.nbytes))
+    ]
+    return joined(
+        [
+            kernel("elementwise_kernel_with_index", "index", "fill", indices.nbytes),
+            onesweep(8 * _INT64, 2 * indices.nbytes),
+            fill_kernel(weight),
+            *[kernel(text, "scan", "tiny", 0) for text in small],
+            *sums,
+        ]
     )
-    return joined([fill_kernel(weight), added])

@@ -4,15 +4,23 @@ import math
 from typing import Final
 
 from tracehunch.predict.ops.elementwise import fill_kernel
-from tracehunch.predict.ops.registry import handles
-from tracehunch.predict.ops.steps import Call, Steps, contiguous, copied, fresh, joined, kernel, pointwise
+from tracehunch.predict.ops.steps import (
+    Call,
+    Steps,
+    contiguous,
+    copied,
+    fresh,
+    joined,
+    kernel,
+    pointwise,
+    unknown,
+)
 from tracehunch.predict.ops.tensor import Tensor, promoted
 
 _BATCH: Final = 128  # inputs that one kernel of cat takes
 _DIMS: Final = 4  # dimensions that it can deal with
 
 
-@handles("cat", "concat", "concatenate", "hstack", "vstack", "column_stack", "row_stack")
 def cat(call: Call) -> Steps:
     """Concatenate: one kernel for up to 128 inputs of one type, else a copy of each."""
     dim = {"vstack": 0, "row_stack": 0, "hstack": 1, "column_stack": 1}.get(call.name, call.option("dim", 0))
@@ -45,7 +53,6 @@ def _together(parts: tuple[Tensor, ...], out: Tensor) -> Steps:
     return each * calls
 
 
-@handles("stack")
 def stack(call: Call) -> Steps:
     """Concatenate along a new dimension."""
     if not call.tensors or call.first.numel == 0:
@@ -54,14 +61,12 @@ def stack(call: Call) -> Steps:
     return _together(call.tensors, fresh((count, *call.first.shape), promoted(*call.tensors)))
 
 
-@handles("repeat", "tile")
 def repeat(call: Call) -> Steps:
     """Write the tensor several times: one kernel."""
     times = math.prod(call.option("repeats", call.option("dims", (1,))))
     return _spread(call.first, times)
 
 
-@handles("repeat_interleave")
 def repeat_interleave(call: Call) -> Steps:
     """Write each slice several times: expand and copy, one kernel."""
     return _spread(call.first, int(call.option("repeats", 1)))
@@ -76,7 +81,6 @@ def _spread(one: Tensor, times: int) -> Steps:
     )
 
 
-@handles("roll", "flip", "fliplr", "flipud", "rot90")
 def moved_about(call: Call) -> Steps:
     """Write elements in another order: one kernel."""
     one = call.first
@@ -87,7 +91,6 @@ def moved_about(call: Call) -> Steps:
     )
 
 
-@handles("pad", "constant_pad_nd")
 def pad(call: Call) -> Steps:
     """Fill the larger tensor, then copy into its middle; a memcpy where that is one run of memory."""
     one = call.first
@@ -104,13 +107,29 @@ def pad(call: Call) -> Steps:
     return joined([fill_kernel(out), copied(one, middle)])
 
 
-@handles("reshape_copy")
+def placed_back(call: Call) -> Steps:
+    """Fill the whole with zeros, then write the gradient of a part into it.
+
+    The first tensor is the gradient, `input_sizes` the shape of the whole.
+    """
+    grad = call.first
+    sizes = tuple(call.option("input_sizes", ()))
+    if not sizes:
+        return unknown(f"the sizes of the whole are not among {call.name}'s arguments")
+    whole = fresh(sizes, grad.dtype)
+    part = whole
+    for dim, size in enumerate(grad.shape):
+        part = part.narrowed(dim, size) if len(grad.shape) == len(sizes) else part
+    if part.shape != grad.shape:  # a dimension was selected away
+        return joined([fill_kernel(whole), pointwise("direct_copy_kernel_cuda", grad, [grad], flops=0)])
+    return joined([fill_kernel(whole), copied(grad, part)])
+
+
 def reshape_copy(call: Call) -> Steps:
     """Copy to row-major order."""
     return contiguous(call.first)[0]
 
 
-@handles("one_hot")
 def one_hot(call: Call) -> Steps:
     """Fill with zeros, then scatter ones, where the number of classes is given."""
     classes = int(call.option("num_classes", 0))
@@ -126,7 +145,6 @@ def one_hot(call: Call) -> Steps:
     return joined([fill_kernel(out), scatter])
 
 
-@handles("glu")
 def glu(call: Call) -> Steps:
     """Multiply one half by the sigmoid of the other: one kernel."""
     one = call.first

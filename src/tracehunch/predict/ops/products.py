@@ -4,7 +4,6 @@ import math
 from typing import Final, Literal
 
 from tracehunch.predict.ops.gemm import Product
-from tracehunch.predict.ops.registry import handles
 from tracehunch.predict.ops.steps import (
     Call,
     Step,
@@ -85,7 +84,6 @@ def _mismatch(a: Tensor, b: Tensor) -> str | None:
     return None
 
 
-@handles("mm", "bmm")
 def mm(call: Call) -> Steps:
     """Multiply two matrices, or two batches of matrices."""
     a, b = call.first, call.at(1)
@@ -93,7 +91,6 @@ def mm(call: Call) -> Steps:
     return error(wrong) if wrong else _run(*product_of(a, b))
 
 
-@handles("addmm", "addmm_")
 def addmm(call: Call) -> Steps:
     """Multiply and add: a vector by the product's own kernel, a matrix is copied into place before."""
     bias, a, b = call.first, call.at(1), call.at(2)
@@ -105,7 +102,6 @@ def addmm(call: Call) -> Steps:
     return _added(call, bias, a, b)
 
 
-@handles("baddbmm", "baddbmm_")
 def baddbmm(call: Call) -> Steps:
     """Multiply batches and add what was copied into place before."""
     bias, a, b = call.first, call.at(1), call.at(2)
@@ -121,7 +117,6 @@ def _added(call: Call, bias: Tensor, a: Tensor, b: Tensor) -> Steps:
     return _run(joined([placed, before]), product)
 
 
-@handles("linear")
 def linear(call: Call) -> Steps:
     """Multiply by the transposed weight; a bias is added by the same kernel."""
     one, weight = call.first, call.at(1)
@@ -138,7 +133,6 @@ def linear(call: Call) -> Steps:
     )
 
 
-@handles("matmul", "__matmul__", "inner_matmul")
 def matmul(call: Call) -> Steps:
     """Multiply with broadcasting: batches times one matrix fold into one product, others into a batch."""
     a, b = call.first, call.at(1)
@@ -184,7 +178,6 @@ def _with_vector(a: Tensor, b: Tensor) -> Steps:
     return matmul(Call("matmul", (a, b)))
 
 
-@handles("mv", "addmv", "dot", "vdot", "inner")
 def vectors(call: Call) -> Steps:
     """Multiply with a vector."""
     return _with_vector(*call.tensors[-2:])

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from tracehunch.predict.ops.dtypes import FLOATING
-from tracehunch.predict.ops.registry import handles
 from tracehunch.predict.ops.steps import Call, Steps, fresh, joined, kernel, like, memset, pointwise
 from tracehunch.predict.ops.tensor import Tensor
 
@@ -140,7 +139,7 @@ def reduction(
     return joined([memset() if blocks > 1 else (), run])
 
 
-_SIMPLE: Final = {
+SIMPLE: Final = {
     "sum": 1, "mean": 1, "amax": 1, "amin": 1, "prod": 1, "nansum": 1, "nanmean": 1, "var": 3, "std": 3,
     "norm": 2,    "linalg_vector_norm": 2, "vector_norm": 2, "var_mean": 3, "std_mean": 3, "aminmax": 2,
 }  # fmt: skip
@@ -149,7 +148,6 @@ _SIMPLE: Final = {
 _COUNTING: Final = frozenset({"sum", "prod", "nansum"})  # whole numbers are converted to 64 bits before
 
 
-@handles(*_SIMPLE)
 def reduce(call: Call) -> Steps:
     """Reduce with one kernel, which converts floating types on the way."""
     one = call.first
@@ -160,17 +158,15 @@ def reduce(call: Call) -> Steps:
         made = pointwise("direct_copy_kernel_cuda", whole, [one], flops=0, algorithm="copy", cast=True)
         one = whole
     return joined(
-        [made, reduction(one, dims_of(call, one), call.sms, flops=_SIMPLE[call.name], outputs=pairs)]
+        [made, reduction(one, dims_of(call, one), call.sms, flops=SIMPLE[call.name], outputs=pairs)]
     )
 
 
-@handles("all", "any")
 def all_any(call: Call) -> Steps:
     """Reduce booleans; other types are compared with zero inside the kernel."""
     return reduction(call.first, dims_of(call, call.first), call.sms, out="bool")
 
 
-@handles("max", "min", "argmax", "argmin")
 def extremes(call: Call) -> Steps:
     """Reduce to the extreme, its index or both; two tensors are compared element by element."""
     if len(call.tensors) > 1:
@@ -178,7 +174,6 @@ def extremes(call: Call) -> Steps:
     return reduction(call.first, dims_of(call, call.first), call.sms, out="int64", outputs=1)
 
 
-@handles("logsumexp")
 def logsumexp(call: Call) -> Steps:
     """Subtract the maximum, exponentiate, add up, take the logarithm: nine kernels as torch composes it."""
     one = call.first
@@ -206,7 +201,6 @@ def _rounds(lines: int, length: int) -> int:
     return -(-length // (2 * threads))
 
 
-@handles("cumsum", "cumprod", "cummax", "cummin", "logcumsumexp")
 def scan(call: Call) -> Steps:
     """Scan along a dimension: one kernel, or two of CUB's for a single line."""
     one = call.first

@@ -1,11 +1,10 @@
-"""Operations on whole rows: softmax, norms and losses."""
+"""Softmax, and what stands for attention."""
 
 from typing import Final
 
 from tracehunch.predict.ops.dtypes import dtype_word
 from tracehunch.predict.ops.elementwise import fill_kernel
 from tracehunch.predict.ops.reductions import reduction
-from tracehunch.predict.ops.registry import handles
 from tracehunch.predict.ops.steps import (
     Call,
     Steps,
@@ -21,14 +20,10 @@ from tracehunch.predict.ops.tensor import Tensor
 
 _IN_WARP: Final = 2048  # longest row that one warp keeps in registers, forward
 _IN_WARP_BACK: Final = 1024
-_VECTOR: Final = 4  # elements that a norm's vectorised kernel reads at once
-_FUSED_RMS: Final = (2, 9)  # the first torch whose rms_norm is one kernel where it was looked at
 _BLOCK: Final = 1024  # threads
-_LOSSES: Final = 16  # rows that a thread of the loss takes, once there are enough
-_FLOPS: Final = 8  # of softmax and norms, each element
+_FLOPS: Final = 8  # of an element
 
 
-@handles("softmax", "log_softmax", "_softmax", "_log_softmax", "softmin", "special_softmax")
 def softmax(call: Call) -> Steps:
     """Normalise exponentials: one kernel, converting fp16 to fp32 on the way; bf16 is converted before."""
     one = call.first
@@ -52,8 +47,7 @@ def _softmax_kernel(one: Tensor, out: Tensor, dim: int) -> Steps:
     serial = one.size(dim)
     if not last:
         text, family = "cunn_SpatialSoftMaxForward", "softmax_across"
-        inner = one.strides[dim]
-        serial = -(-serial // max(1, _BLOCK // inner))
+        serial = _each(serial, one.strides[dim])
     elif one.size(-1) <= _IN_WARP:
         text, family = "softmax_warp_forward", "softmax_warp"
     else:
@@ -70,7 +64,11 @@ def _softmax_kernel(one: Tensor, out: Tensor, dim: int) -> Steps:
     )
 
 
-@handles("_softmax_backward_data", "_log_softmax_backward_data")
+def _each(size: int, inner: int) -> int:
+    """Return the elements of a thread, where threads share a column as long as there are few columns."""
+    return -(-size // max(1, _BLOCK // max(inner, 1)))
+
+
 def softmax_backward(call: Call) -> Steps:
     """Derive softmax: one kernel; softmax's own first multiplies gradient and output."""
     grad = call.first
@@ -79,157 +77,42 @@ def softmax_backward(call: Call) -> Steps:
     product = (
         pointwise("BinaryFunctor", like([grad], grad.dtype), (grad, grad)) if call.name[1] == "s" else ()
     )
+    last = call.option("dim", -1) % max(len(grad.shape), 1) == len(grad.shape) - 1
     text = "softmax_warp_backward" if grad.size(-1) <= _IN_WARP_BACK else "cunn_SoftMaxBackward"
+    text = text if last else "cunn_SpatialSoftMaxBackward"
+    serial = grad.size(call.option("dim", -1))
     run = kernel(
         text,
         "softmax",
-        "softmax_block",
+        "softmax_block" if last else "softmax_across",
         3 * grad.nbytes,
         flops=_FLOPS * grad.numel,
         dtype=grad.dtype,
         items=grad.numel,
-        serial=grad.size(-1),
+        serial=serial if last else _each(serial, grad.strides[call.option("dim", -1)]),
     )
     return joined([product, run])
 
 
-@handles("layer_norm", "native_layer_norm", "rms_norm", "_fused_rms_norm")
-def layer_norm(call: Call) -> Steps:
-    """Normalise rows: one vectorised kernel where the row is a multiple of four, else two."""
+def safe_softmax(call: Call) -> Steps:
+    """Softmax, and zeros for rows of nothing but -inf: they are looked for in the scores."""
     one = call.first
-    if one.numel == 0:
-        return ()
-    before, one = contiguous(one)
-    shape = call.option("normalized_shape")
-    row = one.size(-1)
-    if shape is not None:
-        row = 1
-        for size in (shape,) if isinstance(shape, int) else shape:
-            row *= size
-    if call.name == "rms_norm" and call.env is not None and call.env.torch < _FUSED_RMS:
-        return unknown("rms_norm of this torch version was not looked at")
-    weights = sum(other.nbytes for other in call.tensors[1:])
-    moved = 2 * one.nbytes + weights
-    if row % _VECTOR == 0:
-        text = "vectorized_layer_norm_kernel"
-        return joined(
-            [
-                before,
-                kernel(
-                    text,
-                    "layer-norm",
-                    "norm",
-                    moved,
-                    flops=_FLOPS * one.numel,
-                    dtype=one.dtype,
-                    items=one.numel,
-                    serial=row,
-                ),
-            ]
-        )
-    moments = kernel(
-        "RowwiseMomentsCUDAKernel",
-        "layer-norm",
-        "moments",
-        one.nbytes,
-        flops=4 * one.numel,
-        dtype=one.dtype,
-        items=one.numel,
-        serial=row,
-    )
-    forward = kernel(
-        "LayerNormForwardCUDAKernel",
-        "layer-norm",
-        "norm",
-        moved,
-        flops=4 * one.numel,
-        dtype=one.dtype,
-        items=one.numel,
-        serial=row,
-    )
-    return joined([before, moments, forward])
-
-
-@handles("group_norm", "native_group_norm")
-def group_norm(call: Call) -> Steps:
-    """Normalise groups of channels: moments, weights folded in where there are some, the normalisation."""
-    before, one = contiguous(call.first)
-    if one.numel == 0:
-        return ()
-    moments = kernel(
-        "RowwiseMomentsCUDAKernel",
-        "group-norm",
-        "moments",
-        one.nbytes,
-        flops=4 * one.numel,
-        dtype=one.dtype,
-        items=one.numel,
-        serial=one.numel // max(one.size(0) * int(call.option("num_groups", 1)), 1),
-    )
-    apply = pointwise("GroupNormKernelImpl", one, [one], flops=4)
-    fused = kernel("ComputeFusedParamsCUDAKernel", "group-norm", "tiny", 0) if len(call.tensors) > 1 else ()
-    return joined([before, moments, fused, apply])
-
-
-@handles("cross_entropy", "cross_entropy_loss")
-def cross_entropy(call: Call) -> Steps:
-    """Logarithm of softmax, then the loss over rows."""
-    one = call.first
-    logits = softmax(Call("log_softmax", (one,), {"dim": 1 if len(one.shape) > 1 else 0}, call.env))
-    return joined([logits, nll_loss(call)])
-
-
-@handles("nll_loss", "nll_loss_nd", "nll_loss_forward")
-def nll_loss(call: Call) -> Steps:
-    """Pick and average: one kernel."""
-    rows = call.first.size(0)
-    text = "nll_loss_forward_reduce_cuda_kernel_2d"
-    if len(call.first.shape) > 2:  # (batch, classes) is what was measured
-        return unknown("nll_loss over positions was not measured")
-    threads = min(max(rows // _LOSSES, 32), _BLOCK)
-    return kernel(text, "loss", "loss", rows * (8 + 32), dtype=call.first.dtype, serial=-(-rows // threads))
-
-
-@handles("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")
-def mse_loss(call: Call) -> Steps:
-    """Difference element by element, then the mean."""
-    out = like(call.tensors, call.first.dtype)
-    each = pointwise("", out, call.tensors, flops=2)
-    if call.option("reduction", "mean") == "none":
-        return each
-    return joined([each, reduction(out, tuple(range(len(out.shape))), call.sms)])
-
-
-@handles("binary_cross_entropy_with_logits")
-def bce_with_logits(call: Call) -> Steps:
-    """Composed of five kernels element by element and the mean."""
-    one = fresh(call.first.shape, call.first.dtype)
-    parts = [pointwise("", one, [one, one]), fill_kernel(one)]
-    parts += [pointwise("", one, [one, one])] * 3
-    return joined([*parts, reduction(one, tuple(range(len(one.shape))), call.sms)])
-
-
-@handles("native_layer_norm_backward")
-def layer_norm_backward(call: Call) -> Steps:
-    """Derive a norm: the input's gradient in one kernel; the weights' were not measured."""
-    if call.option("weights", len(call.tensors) > 2):  # grad, input, then weight
-        return unknown("the backward of layer_norm with weights was not measured")
-    one = call.at(1)
-    family = "norm"
-    text = "layer_norm_grad_input_kernel"
-    return kernel(
-        text,
-        "layer-norm-backward",
-        family,
-        3 * one.nbytes,
-        flops=_FLOPS * one.numel,
-        dtype=one.dtype,
-        items=one.numel,
-        serial=one.size(-1),
+    dim = call.option("dim", -1)
+    flags = like([one], "bool")
+    kept = [1 if at == dim % len(one.shape) else size for at, size in enumerate(one.shape)]
+    rows = fresh(kept, "bool")
+    chosen = like([one], one.dtype)
+    return joined(
+        [
+            softmax(Call("_softmax", call.tensors, call.options, call.env)),
+            pointwise("isneginf_kernel_impl", flags, [one]),
+            reduction(flags, (dim % len(one.shape),), call.sms),
+            fill_kernel(fresh((), one.dtype)),
+            pointwise("where_kernel_impl", chosen, [rows, fresh((), one.dtype), one], flops=0),
+        ]
     )
 
 
-@handles("scaled_dot_product_attention")
 def attention(call: Call) -> Steps:
     """Refer to the prediction that knows backends."""
     return unknown(f"{call.name} depends on the backend: ask predict_attention")

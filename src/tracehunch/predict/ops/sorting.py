@@ -2,7 +2,6 @@
 
 from typing import Final
 
-from tracehunch.predict.ops.registry import handles
 from tracehunch.predict.ops.steps import (
     Call,
     Steps,
@@ -20,6 +19,7 @@ _INT64: Final = 8
 _IN_PLACE: Final = 4096  # longest line that is sorted in place, in one block
 _BITONIC: Final = 32  # up to here by a bitonic network, above by radix
 _SEGMENTS: Final = 128  # lines from which on each is sorted as a segment of its own
+_SINGLE_TILE: Final = 2304  # pairs of 64-bit numbers that one block sorts
 _DIGIT: Final = 8  # bits that a pass of the radix sort orders by
 
 # Lines, and how long they must be for topk to set several blocks to each.
@@ -27,7 +27,6 @@ _MULTIBLOCK: Final = ((20, 20_000), (40, 10_000), (80, 8_000), (199, 5_000), (79
 _MULTIBLOCK_ELSE: Final = 400
 
 
-@handles("sort", "argsort", "msort")
 def sort(call: Call) -> Steps:
     """Sort along a dimension: short lines in place, long ones by CUB's radix sort."""
     one = call.first
@@ -47,9 +46,9 @@ def sort(call: Call) -> Steps:
     number = kernel("sort_fill_kernel", "index", "fill", indices)
     moved = 2 * (one.nbytes + indices)
     if lines == 1:
-        return joined([pack, number, _onesweep(bits, moved)])
+        return joined([pack, number, onesweep(bits, moved)])
     if lines < _SEGMENTS:
-        inner = joined([pack, number, _onesweep(bits, moved), _onesweep(_DIGIT, moved)])
+        inner = joined([pack, number, onesweep(bits, moved), onesweep(_DIGIT, moved)])
         return joined([inner, kernel("sort_postprocess_kernel", "sort", "sort", moved)])
     passes = kernel("DeviceSegmentedRadixSortKernel", "sort", "sort", moved, library="cub")
     number_of_passes = 3 if bits <= 16 else 6  # bits of a key
@@ -78,7 +77,7 @@ def _sorted_in_place(numel: int, nbytes: int, length: int, lines: int, dtype: st
     return joined([keys, number, spread, back, run])
 
 
-def _onesweep(bits: int, moved: int) -> Steps:
+def onesweep(bits: int, moved: int) -> Steps:
     """Count the digits once, then order by each; every pass has its counters cleared."""
     passes = bits // _DIGIT
     head = [
@@ -90,7 +89,13 @@ def _onesweep(bits: int, moved: int) -> Steps:
     return joined([*head, one * passes])
 
 
-@handles("topk")
+def sorted_keys(count: int, largest: int) -> Steps:
+    """Sort pairs of 64-bit numbers up to a largest one: few in a single block, else by as many digits."""
+    if count <= _SINGLE_TILE:
+        return kernel("DeviceRadixSortSingleTileKernel", "sort", "sort", 4 * count * _INT64, library="cub")
+    return onesweep(-(-largest.bit_length() // _DIGIT) * _DIGIT, 4 * count * _INT64)
+
+
 def topk(call: Call) -> Steps:
     """Select the k largest of each line: one block a line, or passes with many blocks; then sort them."""
     one = call.first
@@ -148,18 +153,6 @@ def _ordered(lines: int, k: int, itemsize: int) -> Steps:
     return kernel(text, "sort", "sort_in_place", lines * k * (itemsize + _INT64) * 2, serial=k)
 
 
-@handles(
-    "kthvalue",
-    "median",
-    "mode",
-    "unique",
-    "unique_consecutive",
-    "_unique2",
-    "bincount",
-    "histc",
-    "multinomial",
-    "randperm",
-)
 def not_modelled(call: Call) -> Steps:
     """Answer nothing: the number of kernels depends on values or was not worked out."""
     return unknown(f"the kernels of {call.name} were not worked out")

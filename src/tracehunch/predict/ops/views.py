@@ -1,25 +1,25 @@
 """Operations that only describe memory anew, and those that allocate it: no kernels."""
 
-from tracehunch.predict.ops.registry import handles
+from typing import Final
+
 from tracehunch.predict.ops.steps import Call, Steps, contiguous
 
-_METADATA = (
+METADATA: Final = (
     "view", "view_as", "transpose", "t", "permute", "movedim", "swapaxes", "swapdims", "expand", "expand_as",
     "broadcast_to", "slice", "narrow", "select", "unsqueeze", "squeeze", "split", "split_with_sizes", "chunk",
     "tensor_split", "unbind", "detach", "alias", "as_strided", "unfold", "diagonal", "_unsafe_view",
     "unflatten", "mT", "mH", "real", "view_as_real", "view_as_complex", "lift_fresh", "_reshape_alias",
     "empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided", "resize_", "size", "stride",
-    "is_contiguous", "requires_grad_", "set_", "identity",
+    "is_contiguous", "requires_grad_", "set_", "identity", "detach_", "result_type", "promote_types",
+    "is_pinned", "empty_permuted",
 )  # fmt: skip
 
 
-@handles(*_METADATA)
 def metadata(_: Call) -> Steps:
     """Change shape, strides or offset, or take memory from the allocator: nothing runs on the GPU."""
     return ()
 
 
-@handles("reshape", "flatten", "ravel", "reshape_as")
 def reshape(call: Call) -> Steps:
     """View where strides allow it, else copy."""
     shape = call.option("shape")

@@ -7,8 +7,15 @@ the range. The model of time is fitted on measurements of one GPU (`fitted.toml`
 from tracehunch.predict.roofline.bound import Roofline, roofline
 from tracehunch.predict.roofline.dims import AttentionDims
 from tracehunch.predict.roofline.machine import Calibration, Ceilings, ceilings
-from tracehunch.predict.roofline.steps import Step, unfused_bytes, unfused_steps
-from tracehunch.predict.roofline.time import AttentionTime, NoEstimate, attention_time
+from tracehunch.predict.roofline.steps import Step
+from tracehunch.predict.roofline.time import (
+    AttentionTime,
+    Launched,
+    NoEstimate,
+    Timings,
+    attention_time,
+    timings,
+)
 from tracehunch.predict.roofline.work import AttentionWork, attention_work, causal_pairs, executed_flops
 
 __all__ = [
@@ -17,15 +24,16 @@ __all__ = [
     "AttentionWork",
     "Calibration",
     "Ceilings",
+    "Launched",
     "NoEstimate",
     "Roofline",
     "Step",
+    "Timings",
     "attention_time",
     "attention_work",
     "causal_pairs",
     "ceilings",
     "executed_flops",
     "roofline",
-    "unfused_bytes",
-    "unfused_steps",
+    "timings",
 ]

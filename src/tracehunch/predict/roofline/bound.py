@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from tracehunch.facts.work import limit
 from tracehunch.predict.roofline.machine import Ceilings
 
 Bound = Literal["compute", "memory", "overhead"]
@@ -34,7 +35,7 @@ def roofline(flops: int, moved_bytes: int, ceilings: Ceilings, *, floor_us: floa
     `floor_us` is what launching it takes in any case; work that is shorter is bound by overhead.
     """
     compute, memory = 1e6 * flops / ceilings.flops, 1e6 * moved_bytes / ceilings.bandwidth
-    bound: Bound = "compute" if compute >= memory else "memory"
+    bound: Bound = limit(flops, moved_bytes, ceilings.flops, ceilings.bandwidth)
     if max(compute, memory) < floor_us:
         bound = "overhead"
     sources = dict.fromkeys((ceilings.flops_source, ceilings.bandwidth_source))

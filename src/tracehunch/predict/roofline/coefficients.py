@@ -1,6 +1,6 @@
 """The numbers of the model of time: `kernels.toml` says what the kernels are, `fitted.toml` what they cost.
 
-`fitted.toml` is written by `benchmarks/fit_attention_time.py` from measurements; nobody edits it.
+`fitted.toml` is written by `benchmarks/attention_fit.py` from measurements; nobody edits it.
 """
 
 import tomllib
@@ -26,6 +26,11 @@ class Kernel:
     resident: int
     units: Units
 
+    @property
+    def decodes(self) -> bool:
+        """Whether it is cuDNN's for one query, which takes the heads of a group together."""
+        return "decode" in self.name
+
 
 @dataclass(frozen=True, slots=True)
 class KernelCost:
@@ -33,13 +38,15 @@ class KernelCost:
 
     `tile_us`: a tile at the largest head dimension when the SM is full; `head_dim_share` of it grows with the
     head dimension. `lone`: how many times that a tile takes when its block has the SM for itself.
-    `block_us`: a block besides its tiles (load q, write the output, fill the pipeline).
+    `block_us`: a block besides its tiles (load q, write the output, fill the pipeline). `link`: how long a
+    part of a sum takes that waits for the one before, as tiles of a block on an SM of its own.
     """
 
     tile_us: float
     head_dim_share: float
     lone: float
     block_us: float
+    link: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,23 +55,30 @@ class BackendCost:
 
     `launch_us`: before the first and after the last block. `tail`: blocks of the longest kind that run while
     SMs are idle at a causal call's end. `quantised`: how far equal blocks run in lockstep (0 to 1).
+    `mask_share`, `ragged_share`, `dropout_share`: how much longer a tile takes with an additive mask,
+    with one of rows that are not aligned, with dropout.
     """
 
     launch_us: float
     tail: float
     quantised: float
+    mask_share: float
+    ragged_share: float
+    dropout_share: float
 
 
 @dataclass(frozen=True, slots=True)
 class HostCost:
-    """How long the host takes to launch: the floor of a benchmark's time.
+    """What the host adds to a benchmark's time of a call.
 
-    `us` once and `per_kernel_us` each kernel; `sharpness` is the power by which floor and GPU time add
-    (large: the larger counts). `low` and `high` are the range's ends as multiples.
+    `cold_us`: what the call takes longer when the cache is cleared before. The least time is `first_us` for
+    the first operation and `further_us` for each further one; `sharpness` is the power by which it and the
+    GPU's time add (large: the larger counts). `low` and `high` are the range of the least time, as multiples.
     """
 
-    us: float
-    per_kernel_us: float
+    cold_us: float
+    first_us: float
+    further_us: float
     sharpness: float
     low: float
     high: float
@@ -72,19 +86,19 @@ class HostCost:
 
 @dataclass(frozen=True, slots=True)
 class StepCost:
-    """What a step of an unfused attention costs on the reference: the sum of its parts, 0 for none.
+    """What a launch that moves memory costs on the reference: the sum of its parts, 0 for none.
 
-    `start_us`; `bytes_factor` times what a copy of its bytes would take; `flops_factor` times what a large
-    product would take; `element_ps` for each masked element of a softmax, `row_ns` for each row of a
-    reduction, `depth_ns` for each step along a product's inner dimension.
+    `start_us`; `near_factor` and `far_factor` times what a copy of its bytes would take, as far as they fit
+    in the second-level cache and beyond; `element_ps` for each masked element of a softmax, `row_ns` for each
+    row of a reduction, `length_ns` for each element of a row that is worked on in turn.
     """
 
     start_us: float
-    bytes_factor: float
+    near_factor: float
+    far_factor: float
     element_ps: float
     row_ns: float
-    flops_factor: float
-    depth_ns: float
+    length_ns: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ tile. The time of a tile on a full SM, next to that on an SM of its own, the cos
 blocks fill the SMs give the time; the bytes that must move, at the rate of a copy, are its floor.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
@@ -12,8 +13,8 @@ from typing import Final
 from tracehunch.predict.roofline.coefficients import Coefficients, Kernel
 from tracehunch.predict.roofline.dims import AttentionDims, Case, element_bytes
 from tracehunch.predict.roofline.machine import Machine
-from tracehunch.predict.roofline.schedule import Blocks, Pace, larger, makespan, tiled
-from tracehunch.predict.roofline.split import STRIP, flash_splits, split_keys
+from tracehunch.predict.roofline.schedule import Blocks, Pace, larger, makespan, tiled, turned
+from tracehunch.predict.roofline.split import STRIP, efficient_splits, flash_splits, split_tile
 from tracehunch.predict.roofline.work import attention_work
 
 _BANDWIDTH_SHARE: Final = 0.95
@@ -34,6 +35,9 @@ _PART_US: Final = 0.25
 _BEYOND: Final = 0.7
 """Of a tile's time, what grows with head dimensions beyond the kernel's own. Source: efficient with 512."""
 
+_NARROW: Final = 128
+"""Largest head dimension of cuDNN's narrower kernel for one query."""
+
 _CLASSES: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
     ("flash", "forward"): ("32", "64", "96", "128", "192", "256"),
     ("flash", "backward"): ("32", "64", "96", "128", "192", "256"),
@@ -49,9 +53,9 @@ _CLASSES: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
 def kernel_name(case: Case) -> str | None:
     """Return the model's kernel for a call, `None` where the head dimension is larger than any takes."""
     dims = case.dims
-    if case.backend == "cudnn" and dims.queries == 1 and not case.backward:
-        return "cudnn-forward-decode"
     widest = max(dims.head_dim, dims.value_dim)
+    if case.backend == "cudnn" and dims.queries == 1 and not case.backward:
+        return f"cudnn-forward-decode-{128 if widest <= _NARROW else 256}"
     for size in _CLASSES[case.family, case.direction]:
         if size == "any" or widest <= int(size):
             return f"{case.family}-{case.direction}-{size}"
@@ -84,7 +88,7 @@ def _grouped(dims: AttentionDims) -> AttentionDims:
 def _forward_us(case: Case, kernel: Kernel, machine: Machine, model: Coefficients) -> float:
     dims = case.dims
     # a kernel for one query, as cuDNN has it, takes the heads of a group together
-    calls = dims.batch * (dims.kv_heads if kernel.name.endswith("decode") else dims.heads)
+    calls = dims.batch * (dims.kv_heads if kernel.decodes else dims.heads)
     blocks = tiled(calls, dims.queries, dims.keys, kernel, causal=case.causal)
     return _launched(case, kernel, blocks, machine, model)
 
@@ -92,10 +96,10 @@ def _forward_us(case: Case, kernel: Kernel, machine: Machine, model: Coefficient
 def _split_us(case: Case, kernel: Kernel, machine: Machine, model: Coefficients, splits: int) -> float:
     """Flash with its keys split over blocks, and the kernel that combines the parts."""
     dims = case.dims
-    tiles = -(-dims.keys // split_keys(dims))
+    tiles = -(-dims.keys // split_tile(dims))
     strips = -(-dims.queries // STRIP) * dims.batch * dims.heads
     each = -(-tiles // splits)
-    area = STRIP * split_keys(dims) / (kernel.queries * kernel.keys)
+    area = STRIP * split_tile(dims) / (kernel.queries * kernel.keys)
     main = _launched(case, kernel, Blocks(strips * splits, each, each), machine, model, area=area)
     # the parts and their statistics are float32, written by one kernel and read by the other
     parts = 2 * splits * _ROW * dims.out_elements
@@ -104,32 +108,56 @@ def _split_us(case: Case, kernel: Kernel, machine: Machine, model: Coefficients,
 
 def _backward_us(case: Case, kernel: Kernel, machine: Machine, model: Coefficients) -> float:
     dims, calls = case.dims, case.dims.batch * case.dims.heads
-    # blocks are strips of keys that walk over queries; of a causal square the same number of tiles
-    turned = replace(kernel, queries=kernel.keys, keys=kernel.queries)
-    blocks = tiled(calls, dims.keys, dims.queries, turned, causal=case.causal)
-    main = _launched(case, kernel, blocks, machine, model)
+    blocks = turned(calls, dims.keys, dims.queries, kernel, causal=case.causal)
     if case.backend == "efficient":
-        return main
+        splits = efficient_splits(dims, kernel.keys, accumulates=kernel.name.endswith("any"))
+        # the parts of a gradient of q are added one after another, in the order of the keys
+        seen = min(dims.keys, dims.queries) if case.causal else dims.keys
+        links = min(splits, -(-seen // kernel.keys))
+        chain = links + -(-dims.queries // kernel.queries) - 1 if links > 1 else 0
+        return _launched(case, kernel, _joined(blocks, calls * splits), machine, model, chain=chain)
+    main = _launched(case, kernel, blocks, machine, model)
     rows, e = calls * dims.queries, element_bytes(case.dtype)
     # rows' dot products of output and gradient before, the float32 gradient of q converted after
     moved = 2 * e * dims.out_elements + 2 * _ROW * rows + (_ROW + e) * dims.q_elements
-    if dims.groups > 1:
+    if case.backend == "cudnn" and dims.groups > 1:
         moved += 2 * e * (dims.k_elements + dims.v_elements) * dims.groups
     return main + 2 * _HELPER_US + moved / (_HELPER_SHARE * machine.bandwidth)
 
 
+def _joined(blocks: Blocks, count: int) -> Blocks:
+    """Return the same tiles in fewer blocks, each of which takes several strips in turn."""
+    if blocks.count <= count:
+        return blocks
+    times = blocks.count / count
+    return Blocks(count, blocks.mean_tiles * times, math.ceil(blocks.mean_tiles * times))
+
+
 def _launched(
-    case: Case, kernel: Kernel, blocks: Blocks, machine: Machine, model: Coefficients, *, area: float = 1.0
+    case: Case,
+    kernel: Kernel,
+    blocks: Blocks,
+    machine: Machine,
+    model: Coefficients,
+    *,
+    area: float = 1.0,
+    chain: int = 0,
 ) -> float:
-    """Time of one kernel: launch, and the longer of its blocks' and its bytes'; `area` scales its tile."""
+    """Time of one kernel: launch, and the longest of its blocks', its bytes' and its chain's.
+
+    `area` scales its tile; `chain` is how many tiles wait for one another.
+    """
     cost, common = model.costs[kernel.name], model.backends[f"{case.family}-{case.direction}"]
     slower = _slower(kernel, machine)
     grown = _head_dim_factor(kernel, cost.head_dim_share, case.dims)
+    more = 1 + common.mask_share * (case.mask_bytes > 0) + common.dropout_share * case.dropout
+    more += common.ragged_share * case.mask_ragged
+    tile_us = area * cost.tile_us * grown * more * slower
     computing = makespan(
         blocks,
         Pace(
             block_us=cost.block_us * slower,
-            tile_us=area * cost.tile_us * grown * slower,
+            tile_us=tile_us,
             lone=cost.lone,
             resident=kernel.resident,
             sms=machine.sms,
@@ -137,14 +165,22 @@ def _launched(
             quantised=common.quantised,
         ),
     )
-    work = attention_work(case.dims, case.dtype, causal=False, backward=case.backward)
-    moving = work.least_bytes / (_BANDWIDTH_SHARE * machine.bandwidth)
+    computing = larger(computing, chain * cost.link * tile_us * cost.lone)
+    moving = (_seen_bytes(case) + case.mask_bytes) / (_BANDWIDTH_SHARE * machine.bandwidth)
     return common.launch_us + larger(computing, moving)
+
+
+def _seen_bytes(case: Case) -> int:
+    """Least bytes of a call; a causal mask hides the keys beyond the last query, which no forward reads."""
+    dims = case.dims
+    if case.causal and not case.backward and dims.keys > dims.queries:
+        dims = replace(dims, keys=dims.queries)
+    return attention_work(dims, case.dtype, causal=False, backward=case.backward).least_bytes
 
 
 def _head_dim_factor(kernel: Kernel, share: float, dims: AttentionDims) -> float:
     """How long a tile takes next to one of the kernel's own head dimension; only `any` kernels go beyond."""
-    if kernel.name.endswith("decode"):
+    if kernel.decodes:
         return (dims.head_dim + dims.value_dim) / (2 * kernel.head_dim)
     size = (dims.head_dim + dims.value_dim) / (2 * kernel.head_dim)
     return 1 + (share if size <= 1 else _BEYOND) * (size - 1)

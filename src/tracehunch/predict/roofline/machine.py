@@ -58,22 +58,23 @@ class Ceilings:
 class Machine:
     """A GPU as the model of time sees it; rates are those of the reference times the GPU's advantage.
 
-    `bandwidth` bytes/us of a large copy; `fp32_flops`, `matrix_flops` FLOP/us of a large product.
+    `bandwidth` bytes/us of a large copy.
     `clock`, `tensor`, `legacy_tensor` are speeds of one SM, `general` that of all SMs' general units, the
-    reference's being 1. `reference` is whether the model was fitted on this GPU; `calibrated` says which
+    reference's being 1. `matrix_speed` and `fp32_speed` are rates of products measured here next to what the
+    data sheet lets expect. `reference` is whether the model was fitted on this GPU; `calibrated` says which
     peaks the caller measured.
     """
 
     gpu: Gpu
     sms: int
     bandwidth: float
-    matrix_flops: float
-    fp32_flops: float
     clock: float
     tensor: float
     legacy_tensor: float
     general: float
     reference: bool
+    matrix_speed: float = 1.0
+    fp32_speed: float = 1.0
     calibrated: tuple[str, ...] = ()
 
 
@@ -105,7 +106,8 @@ def machine(gpu: Gpu, dtype: str, calibration: Calibration | None = None) -> Mac
     same = gpu.key == reference.gpu
     clock = 1.0 if same else _clock(gpu) / _reference_clock(reference)
     bandwidth = gpu.bandwidth / reference.sheet_bandwidth
-    matrix, fp32 = peak / reference.sheet_matrix_flops, gpu.fp32_flops / reference.sheet_fp32_flops
+    matrix = sheet_matrix = peak / reference.sheet_matrix_flops
+    fp32 = sheet_fp32 = gpu.fp32_flops / reference.sheet_fp32_flops
     measured = []
     if calibration is not None:
         if calibration.copy_bytes_per_s is not None:
@@ -129,13 +131,13 @@ def machine(gpu: Gpu, dtype: str, calibration: Calibration | None = None) -> Mac
         gpu=gpu,
         sms=gpu.sms,
         bandwidth=bandwidth * reference.copy_bytes_per_s / 1e6,
-        matrix_flops=matrix * reference.matmul_flops / 1e6,
-        fp32_flops=fp32 * reference.fp32_flops / 1e6,
         clock=clock,
         tensor=matrix * share,
         legacy_tensor=matrix * share * legacy,
         general=clock / share,
         reference=same,
+        matrix_speed=matrix / sheet_matrix,
+        fp32_speed=fp32 / sheet_fp32,
         calibrated=tuple(measured),
     )
 

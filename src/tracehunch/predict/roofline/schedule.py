@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from tracehunch.predict.roofline.coefficients import Kernel
@@ -10,7 +11,7 @@ _SHARPNESS: Final = 4.0
 """Power of the mean that stands for "the longer of the two", without a corner."""
 
 _CONTENTION: Final = 4.0
-"""The same for a block that waits for itself, and for the others on its SM."""
+"""The same for a block that waits for itself, and for the others on its SM, where it fills the SM alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,19 @@ def tiled(calls: int, rows: int, columns: int, kernel: Kernel, *, causal: bool) 
     return Blocks(strips * calls, total / strips, last)
 
 
+@lru_cache(maxsize=4_096)
+def turned(calls: int, keys: int, queries: int, kernel: Kernel, *, causal: bool) -> Blocks:
+    """Return the blocks of a backward: each takes a strip of keys and walks over the queries.
+
+    Under a causal mask from the top left it starts at the diagonal; keys that no query sees have no tile.
+    """
+    strips, most = -(-keys // kernel.keys), -(-queries // kernel.queries)
+    if not causal:
+        return Blocks(strips * calls, most, most)
+    tiles = [-(-max(queries - first, 0) // kernel.queries) for first in range(0, keys, kernel.keys)]
+    return Blocks(strips * calls, sum(tiles) / strips, most)
+
+
 def _triangle(strips: int, row_tile: int, column_tile: int) -> int:
     """Sum of ceil(i * row_tile / column_tile) for i from 1 to `strips`; one tile divides the other."""
     if row_tile >= column_tile:
@@ -78,32 +92,34 @@ def makespan(blocks: Blocks, pace: Pace) -> float:
     longest = pace.block_us + blocks.most_tiles * pace.tile_us
     if blocks.mean_tiles == blocks.most_tiles:
         return _waves(blocks.count, longest, pace)
-    lone, filled = pace.lone, blocks.count / pace.sms
-    alone = _sharing(lone, 1)
+    filled = blocks.count / pace.sms
+    single = longest * _sharing(pace, 1)
     if filled <= 1:
-        return longest * alone
-    steady = _sharing(lone, pace.resident) / pace.resident
+        return single
+    steady = _sharing(pace, pace.resident) / pace.resident
     together = min(pace.resident, math.ceil(filled))
-    # where all blocks fit, the longest shares its SM with average ones
-    others = (_sharing(lone, together) - alone) * mean if filled <= pace.resident else 0.0
-    single = longest * alone + others
-    return larger(single, filled * mean * max(steady, lone / together) + pace.tail * longest * lone)
+    return larger(single, filled * mean * max(steady, pace.lone / together) + pace.tail * longest * pace.lone)
 
 
-def _sharing(lone: float, blocks: int) -> float:
-    """How many times as long as its share of a full SM a block takes, with so many on its SM."""
-    return larger(lone, blocks, _CONTENTION)
+def _sharing(pace: Pace, blocks: int) -> float:
+    """How many times as long as its share of a full SM a block takes, with so many on its SM.
+
+    Between a block alone and a full SM it grows evenly.
+    """
+    lone, resident = pace.lone, pace.resident
+    if resident == 1 or lone >= resident:
+        return larger(lone, blocks, _CONTENTION)
+    return lone + (resident - lone) * (blocks - 1) / (resident - 1)
 
 
 def _waves(count: int, block: float, pace: Pace) -> float:
     """Time of equal blocks, between strict waves and blocks that start whenever an SM has room."""
-    full, alone = _sharing(pace.lone, pace.resident), _sharing(pace.lone, 1)
+    full, alone = _sharing(pace, pace.resident), _sharing(pace, 1)
     waves, rest = divmod(count, pace.sms * pace.resident)
-    last = _sharing(pace.lone, math.ceil(rest / pace.sms)) if rest else 0.0
+    last = _sharing(pace, math.ceil(rest / pace.sms)) if rest else 0.0
     strict = waves * full + last
-    if waves:
-        steady = full / pace.resident
-        loose = max(count / pace.sms * steady + (alone - steady) / 2, alone)
-    else:
-        loose = larger(pace.lone, count / pace.sms, _CONTENTION)
+    if not waves:
+        return block * strict
+    steady = full / pace.resident
+    loose = max(count / pace.sms * steady + (alone - steady) / 2, alone)
     return block * (pace.quantised * strict + (1 - pace.quantised) * loose)

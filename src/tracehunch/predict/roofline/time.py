@@ -5,6 +5,7 @@ benchmark measures between two events around a call that the host launches: smal
 there, and their times are tens of microseconds whatever the GPU does.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
@@ -13,13 +14,20 @@ from tracehunch.hardware import Gpu
 from tracehunch.predict.activities import TimeRange
 from tracehunch.predict.ops.dtypes import dtype_word
 from tracehunch.predict.roofline.coefficients import Coefficients, Spread, coefficients
-from tracehunch.predict.roofline.dims import FUSED, TIMED_DTYPES, UNFUSED, AttentionDims, Case
-from tracehunch.predict.roofline.extras import extras
-from tracehunch.predict.roofline.fused import fused_us, kernel_name
+from tracehunch.predict.roofline.dims import (
+    FUSED,
+    TIMED_DTYPES,
+    UNFUSED,
+    AttentionDims,
+    Case,
+    element_bytes,
+)
+from tracehunch.predict.roofline.fused import kernel_name
+from tracehunch.predict.roofline.host import with_host
 from tracehunch.predict.roofline.machine import Calibration, Machine, machine
-from tracehunch.predict.roofline.schedule import larger
-from tracehunch.predict.roofline.steps import Step, unfused_steps
-from tracehunch.predict.roofline.unfused import unfused_us
+from tracehunch.predict.roofline.price import step_us
+from tracehunch.predict.roofline.steps import Step
+from tracehunch.units import plural, size
 
 Clock = Literal["host", "gpu"]
 
@@ -31,9 +39,6 @@ _UNMEASURED: Final = Spread(1 / 1.5, 1.6)
 
 _FOREIGN: Final = Spread(1 / 2.2, 2.2)
 """The same for another vendor's."""
-
-_OTHER_HOST: Final = Spread(1 / 1.5, 1.5)
-"""How much wider the host's share is on a machine whose host is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +65,33 @@ class NoEstimate:
     reason: str
 
 
+@dataclass(frozen=True, slots=True)
+class Launched:
+    """What is to be timed: the steps of one forward or backward of a variant or SDPA backend."""
+
+    backend: str
+    dtype: str
+    backward: bool
+    steps: tuple[Step, ...]
+
+    @property
+    def direction(self) -> str:
+        """Forward or backward, as the model's tables have it."""
+        return "backward" if self.backward else "forward"
+
+    @property
+    def operations(self) -> int:
+        """How many operations are launched, memsets aside."""
+        return sum(step.kind != "memset" for step in self.steps)
+
+    @property
+    def family(self) -> str:
+        """The name of the range in the model's tables."""
+        if self.backend in FUSED:
+            return "efficient_fp32" if (self.backend, self.dtype) == ("efficient", "fp32") else self.backend
+        return "math" if self.backend == "math" else "naive"
+
+
 def attention_time(
     backend: str,
     dims: AttentionDims,
@@ -73,89 +105,102 @@ def attention_time(
     clock: Clock = "host",
     calibration: Calibration | None = None,
 ) -> AttentionTime | NoEstimate:
-    """Return the time of one forward (or backward alone) of a variant or SDPA backend.
+    """Return the time of a fused backend's own kernels for one forward (or backward alone).
 
     Whether the backend takes the call at all is for the dispatcher's rules to say; here it is assumed to.
-    `causal` is a mask from the top left; `mask` a tensor, which fused kernels read for every score.
+    `causal` is a mask from the top left; `mask` an additive tensor that is given for every score. Copies
+    around the kernels, and variants that are composed of other operations, are for `forecast` to add.
+    """
+    if backend in UNFUSED:
+        return NoEstimate(f"{backend} is composed of other operations, see forecast")
+    word = dtype_word(dtype)
+    read = dims.scores * element_bytes(word) if mask else 0
+    case = Case(backend, dims, word, causal, backward, read, dropout=dropout)
+    launched = Launched(backend, word, backward, (Step("fused", fused=case),))
+    return timings(launched, gpu, calibration).by(clock)
+
+
+@dataclass(frozen=True, slots=True)
+class Timings:
+    """The time of what a call launches by both clocks, and the middle of each step's on the GPU, in us."""
+
+    gpu: AttentionTime | NoEstimate
+    host: AttentionTime | NoEstimate
+    steps_us: tuple[float, ...] = ()
+
+    def by(self, clock: Clock) -> AttentionTime | NoEstimate:
+        """Return the time by a clock."""
+        return self.gpu if clock == "gpu" else self.host
+
+
+def timings(launched: Launched, gpu: Gpu | None, calibration: Calibration | None = None) -> Timings:
+    """Return the time of all that a call launches.
+
     `calibration` are peaks measured on the machine; they take precedence over the data sheet's and are named
     in `why`.
     """
-    word = dtype_word(dtype)
     if gpu is None:
-        return NoEstimate("the GPU is not known, so neither are its peaks")
-    if refused := _refused(backend, word, gpu):
-        return NoEstimate(refused)
-    seen = machine(gpu, word, calibration)
+        return _none("the GPU is not known, so neither are its peaks")
+    if refused := _refused(launched.backend, launched.dtype, gpu):
+        return _none(refused)
+    seen = machine(gpu, launched.dtype, calibration)
     if seen is None:
-        return NoEstimate(f"{gpu.name} has no matrix unit for {word}")
-    case = Case(backend, dims, word, causal, backward)
-    estimate = gpu_time(case, seen, coefficients())
-    if estimate is None:
-        return NoEstimate(f"{backend} has no kernel for head dimension {max(dims.head_dim, dims.value_dim)}")
-    for extra in extras(backend, mask=mask, dropout=dropout):
-        estimate = replace(
-            estimate,
-            low_us=estimate.low_us * extra.low,
-            mid_us=estimate.mid_us * extra.mid,
-            high_us=estimate.high_us * extra.high,
-            confidence="low",
-            why=(*estimate.why, extra.source),
-        )
-    if clock == "gpu":
-        return estimate
-    return with_host(case, seen, estimate, coefficients())
+        return _none(f"{gpu.name} has no matrix unit for {launched.dtype}")
+    if not launched.steps:
+        return _none("what it launches cannot be told")
+    model = coefficients()
+    prices = [step_us(step, seen, model) for step in launched.steps]
+    known = tuple(us for us in prices if us is not None)
+    if len(known) < len(prices):
+        return _none(_unpriced(launched.steps, prices))
+    estimate = summed(launched, known, seen, model)
+    return Timings(estimate, with_host(launched, seen, estimate, model), known)
 
 
-def gpu_time(case: Case, seen: Machine, model: Coefficients) -> AttentionTime | None:
-    """Return the GPU's part alone; `None` where the backend has no kernel for the head dimension."""
-    if case.backend in FUSED:
-        middle = fused_us(case, seen, model)
-        if middle is None:
-            return None
-        name = case.family
-        why = f"kernel {kernel_name(case)}, by tiles and waves on {seen.sms} SMs"
-    else:
-        steps = _steps(case)
-        middle = unfused_us(steps, seen, model)
-        name = "math" if case.backend == "math" else "naive"
-        why = f"{len(steps)} steps that move {sum(step.bytes for step in steps) / 1e6:.0f} MB"
-    spread = model.spreads[f"{name}-{case.direction}"]
-    unchecked = case.backend in UNFUSED and case.backward
+def _none(reason: str) -> Timings:
+    none = NoEstimate(reason)
+    return Timings(none, none)
+
+
+def summed(
+    launched: Launched, steps_us: Sequence[float], seen: Machine, model: Coefficients
+) -> AttentionTime:
+    """Return the GPU's part alone: the sum of all steps, each group of them with its range."""
+    own = sum(us for us, step in zip(steps_us, launched.steps, strict=True) if step.fused is not None)
+    rest = sum(steps_us) - own
+    main, around = model.spreads[f"{launched.family}-{launched.direction}"], model.spreads["around"]
+    if launched.backend in UNFUSED:
+        own, rest = rest, 0.0
     estimate = AttentionTime(
-        middle * spread.low,
-        middle,
-        middle * spread.high,
-        "low" if unchecked else "high",
-        (why, *(("no backward of this variant was measured",) if unchecked else ())),
+        own * main.low + rest * around.low,
+        own + rest,
+        own * main.high + rest * around.high,
+        "high",
+        (_what(launched),),
         "gpu",
     )
     return _elsewhere(estimate, seen, model)
 
 
-def with_host(case: Case, seen: Machine, estimate: AttentionTime, model: Coefficients) -> AttentionTime:
-    """Add what the host takes to launch the call to the GPU's time."""
-    name = case.backend if case.backend in FUSED else "unfused"
-    cost = model.hosts[f"{name}-{case.direction}"]
-    floor = cost.us + cost.per_kernel_us * len(_steps(case))
-    low, high = cost.low * floor, cost.high * floor
-    if not seen.reference:
-        low, high = low * _OTHER_HOST.low, high * _OTHER_HOST.high
-    bound = floor > estimate.mid_us
-    return AttentionTime(
-        larger(estimate.low_us, low, cost.sharpness),
-        larger(estimate.mid_us, floor, cost.sharpness),
-        larger(estimate.high_us, high, cost.sharpness),
-        "medium" if bound and estimate.confidence == "high" else estimate.confidence,
-        (*estimate.why, *((f"the host takes about {floor:.0f} us to launch it",) if bound else ())),
-        "host",
-    )
+def _unpriced(steps: Sequence[Step], prices: Sequence[float | None]) -> str:
+    """Say what has no cost."""
+    step = next(step for step, us in zip(steps, prices, strict=True) if us is None)
+    if step.fused is not None:
+        dims = step.fused.dims
+        widest = max(dims.head_dim, dims.value_dim)
+        return f"{step.fused.backend} has no kernel for head dimension {widest}"
+    return f"nothing is known of how long {step.kind} takes"
 
 
-def _steps(case: Case) -> tuple[Step, ...]:
-    """Return the steps of an unfused variant, none for others."""
-    if case.backend in FUSED:
-        return ()
-    return unfused_steps(case.backend, case.dims, case.dtype, case.causal, backward=case.backward)
+def _what(launched: Launched) -> str:
+    """Say what the time is made of."""
+    fused = [step.fused for step in launched.steps if step.fused is not None]
+    others = [step for step in launched.steps if step.fused is None and step.kind != "memset"]
+    moved = sum(step.bytes for step in others)
+    if not fused:
+        return f"the sum of {plural(len(others), 'step')} that move {size(moved)}"
+    said = f"kernel {kernel_name(fused[0])}, by tiles and waves"
+    return f"{said}, and {plural(len(others), 'step')} around it that move {size(moved)}" if others else said
 
 
 def _refused(backend: str, dtype: str, gpu: Gpu) -> str:
@@ -176,7 +221,7 @@ def _refused(backend: str, dtype: str, gpu: Gpu) -> str:
 def _elsewhere(estimate: AttentionTime, seen: Machine, model: Coefficients) -> AttentionTime:
     """Widen an estimate for a GPU other than the one that was measured, and say what it was scaled by."""
     measured = f" and the {' and '.join(seen.calibrated)} rate measured here" if seen.calibrated else ""
-    fitted = f"fitted on {model.fitted_on}{measured}"
+    fitted = f"times were fitted on {model.fitted_on}{measured}"
     if seen.reference:
         return replace(estimate, why=(*estimate.why, fitted))
     wider = _UNMEASURED if seen.gpu.vendor == "nvidia" else _FOREIGN

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
 from tracehunch.facts.sdpa import backend_of_op
+from tracehunch.predict.traced.given import Given
 from tracehunch.predict.traced.gradients import Rows, linked_calls, needs_gradient
-from tracehunch.predict.traced.recorded import CALLS, SDPA, RecordedCall, recorded_call
+from tracehunch.predict.traced.recorded import CALLS, SDPA, RecordedCall
 from tracehunch.trace.model import UNKNOWN_NS, Cat
 from tracehunch.tree import NONE
 from tracehunch.tree.names import names_that
@@ -23,17 +25,24 @@ if TYPE_CHECKING:
     from tracehunch.trace.model import Int64, Trace
     from tracehunch.tree import Tree
 
-Origin = Literal["program", "compiled", "tracing"]
-"""Who made a call: the program; a compiled graph, with the backend that was picked when it was compiled; or
+Origin = Literal["program", "compiled", "direct", "tracing"]
+"""Who made a call: the program; a compiled graph, with the backend that was picked when it was compiled; what
+calls a backend's op by itself (nested tensors, the classes of torch.nn.attention.bias, the program); or
 torch.compile while it traced the program, which runs nothing."""
 
 Place = Literal["gpu", "cpu", "mps"]
 
 _TRACING: Final = re.compile(r".*\(dynamo_timed\)", re.DOTALL)
 """Annotations around what torch.compile does while it compiles, torch 2.6 and later."""
+_COMPILED: Final = re.compile(r"Torch-Compiled Region.*|.*CompiledFxGraph.*|CompiledFunction.*", re.DOTALL)
+"""What stands around the ops of a compiled graph."""
 
 _ON_GPU: Final = ("efficient", "cudnn", "flash")
 """Backends whose ops, but those for CPUs by name, run on GPUs alone."""
+_PRODUCTS: Final = frozenset(
+    {"aten::bmm", "aten::mm", "aten::baddbmm", "aten::addmm", "aten::mv", "aten::dot"}
+)
+_PRODUCTS_OF_MATH: Final = 2
 _FOR_CPU: Final = "_for_cpu"
 _FOR_MPS: Final = "_for_mps"
 
@@ -54,7 +63,9 @@ class TracedCall:
     place: Place | None
     device: int
     recorded: RecordedCall | None
+    unread: str
     grad: bool | None
+    finished: bool | None
     gpu_rows: tuple[int, ...]
     gpu_us: float | None
     cpu_us: float
@@ -76,9 +87,20 @@ def sdpa_calls(tree: Tree) -> tuple[TracedCall, ...]:
     calls = candidates[outermost == candidates]
     calls = calls[np.argsort(trace.start_ns[calls], kind="stable")]
     inside = _inside(tree, candidates, outermost)
-    seen = _Seen(tree, is_call)
-    tracing = _within(tree, calls, _TRACING.fullmatch)
-    return tuple(seen.call(inside[int(row)], tracing=bool(tracing[at])) for at, row in enumerate(calls))
+    seen = _Seen(tree, is_call, Given(trace, candidates))
+    tracing, compiled = (_within(tree, calls, around.fullmatch) for around in (_TRACING, _COMPILED))
+    return tuple(
+        seen.call(inside[row], _origin(trace.name_of(row), tracing=bool(traced), compiled=bool(made)))
+        for row, traced, made in zip(calls.tolist(), tracing, compiled, strict=True)
+    )
+
+
+def _origin(name: str, *, tracing: bool, compiled: bool) -> Origin:
+    if tracing:
+        return "tracing"
+    if name == SDPA:
+        return "program"
+    return "compiled" if compiled else "direct"
 
 
 def _inside(tree: Tree, candidates: Int64, outermost: Int64) -> dict[int, Rows]:
@@ -96,10 +118,10 @@ def _inside(tree: Tree, candidates: Int64, outermost: Int64) -> dict[int, Rows]:
 
 
 class _Seen:
-    """What GPU activities and launches tell of the calls."""
+    """What GPU activities and launches tell of the calls, and what their ops were given."""
 
-    def __init__(self, tree: Tree, is_call: NDArray[np.bool_]) -> None:
-        self.tree, trace = tree, tree.trace
+    def __init__(self, tree: Tree, is_call: NDArray[np.bool_], given: Given) -> None:
+        self.tree, self.given, trace = tree, given, tree.trace
         rows = trace.gpu.row.astype(np.int64)
         owner = _outermost(tree, rows, is_call)
         self.gpu_rows: dict[int, list[int]] = {}
@@ -110,30 +132,41 @@ class _Seen:
             self.device.setdefault(call, int(trace.gpu.device[at]))
         self.launched = set(_outermost(tree, tree.launches, is_call).tolist()) - {NONE}
         self.linked = linked_calls(tree, lambda rows: _outermost(tree, rows, is_call))
+        products = tree.ops[names_that(trace, _PRODUCTS.__contains__)[trace.name[tree.ops]]]
+        self.products = Counter(_outermost(tree, products, is_call).tolist())
         self.no_gpu = not (rows.size or tree.launches.size or trace.header.devices)
 
-    def call(self, rows: Rows, *, tracing: bool) -> TracedCall:
+    def call(self, rows: Rows, origin: Origin) -> TracedCall:
         """Put together what is known of one call."""
         trace, row = self.tree.trace, rows.call
-        grad = needs_gradient(self.tree, rows, self.linked)
-        name = trace.name_of(row)
-        op = "" if rows.backend == NONE else trace.name_of(rows.backend)
+        has_op = rows.backend != NONE
+        args = self.given.args(rows.backend if has_op else rows.asked)
+        grad = needs_gradient(self.tree, rows, args, self.linked)
+        op = trace.name_of(rows.backend) if has_op else ""
         ran = backend_of_op(op)
-        recorded = recorded_call(trace.name_of(rows.asked), trace.args_of(rows.asked))
+        recorded = self.given.call(rows.asked, grad=grad)
         launched = tuple(self.gpu_rows.get(row, ()))
         return TracedCall(
             row=row,
-            op=name,
-            origin="tracing" if tracing else "program" if name == SDPA else "compiled",
+            op=trace.name_of(row),
+            origin=origin,
             ran=ran,
             place=self._place(row, ran, op),
             device=self.device.get(row, NONE),
-            recorded=None if recorded is None else recorded.with_grad(grad),
+            recorded=recorded,
+            unread=self.given.unread(rows.asked) if recorded is None else "",
             grad=grad,
+            finished=self._finished(row, ran),
             gpu_rows=launched,
             gpu_us=_sum_us(trace, launched) if launched else None,
             cpu_us=_sum_us(trace, (row,)),
         )
+
+    def _finished(self, row: int, ran: str | None) -> bool | None:
+        """Math has two products; a fused kernel is launched in one go."""
+        if ran == "math":
+            return self.products[row] >= _PRODUCTS_OF_MATH
+        return True if row in self.gpu_rows else None
 
     def _place(self, row: int, ran: str | None, op: str) -> Place | None:
         if op.endswith(_FOR_CPU):

@@ -45,7 +45,13 @@ def causes(group: Group) -> tuple[Cause, ...]:
     if case is None or ran not in get_args(Backend):
         return ()
     backend = cast("Backend", ran)
-    found = [cause for cause, call, env in _supposed(case, backend) if predict_sdpa(call, env).ran == backend]
+    found = [
+        cause
+        for cause, call, env in _supposed(case, backend)
+        if replace(case, call=call, env=env, prediction=predict_sdpa(call, env)).gives(
+            ran, finished=group.finished
+        )
+    ]
     return (*found, *_versions(case, group, backend))
 
 
@@ -53,11 +59,8 @@ def _supposed(case: Case, ran: Backend) -> Iterator[tuple[Cause, SdpaCall, Envir
     """Yield causes, each with the call and the environment as they would have been."""
     call, env = case.call, case.env
     name = SDP_NAMES[ran]
-    yield (
-        Cause("pinned", f"sdpa_kernel(SDPBackend.{name}) around the call"),
-        call,
-        replace(env, pinned=(ran,)),
-    )
+    pinned = replace(env, pinned=(ran,))
+    yield Cause("pinned", f"sdpa_kernel(SDPBackend.{name}) around the call"), call, pinned
     before = _asked_before(case, ran)
     if before:
         switches = join([f"{_SWITCHES[backend]}(False)" for backend in before])
@@ -72,6 +75,8 @@ def _supposed(case: Case, ran: Backend) -> Iterator[tuple[Cause, SdpaCall, Envir
     shifted = replace(call, q=replace(call.q, storage_offset=1))
     yield Cause("offset", "inputs that do not begin at a multiple of 16 bytes"), shifted, env
     yield from _cudnn_last(case)
+    if env.device == "cpu" and ran == "math":
+        yield Cause("meta", "tensors on the meta device, where math is all there is"), call, pinned
 
 
 def _cudnn_last(case: Case) -> Iterator[tuple[Cause, SdpaCall, Environment]]:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tracehunch.predict.environment import Environment
     from tracehunch.predict.sdpa import SdpaCall, SdpaPrediction
     from tracehunch.predict.traced.calls import TracedCall
+    from tracehunch.predict.traced.recorded import Open
     from tracehunch.predict.traced.setting import Asked
     from tracehunch.tree import Tree
 
@@ -40,9 +41,14 @@ class Case:
     call: SdpaCall
     prediction: SdpaPrediction
 
-    def gives(self, ran: str | None) -> bool | None:
-        """Tell whether what ran was to be expected; None where that cannot be told."""
-        if self.prediction.chosen is None and self.prediction.raises is None:
+    def gives(self, ran: str | None, *, finished: bool | None = None) -> bool | None:
+        """Tell whether what ran was to be expected; None where that cannot be told.
+
+        What raises an error may have begun to run: `finished` is whether it got to its end.
+        """
+        if self.prediction.raises is not None:
+            return not finished and ran in (None, self.prediction.chosen)
+        if self.prediction.chosen is None:
             return None
         if is_empty(self.call):  # some versions ask a backend all the same
             return ran in (None, self.prediction.chosen)
@@ -70,9 +76,14 @@ class Group:
         return self.calls[0].ran
 
     @property
+    def finished(self) -> bool | None:
+        """Whether the calls got to their end; None where the trace does not tell."""
+        return self.calls[0].finished
+
+    @property
     def fitting(self) -> tuple[Case, ...]:
         """The cases that give what ran."""
-        return tuple(case for case in self.cases if case.gives(self.ran))
+        return tuple(case for case in self.cases if case.gives(self.ran, finished=self.finished))
 
     @property
     def shown(self) -> Case | None:
@@ -135,7 +146,7 @@ def _alike(tree: Tree, calls: Sequence[TracedCall]) -> Iterator[tuple[str, tuple
     """Group calls of one scope that do not differ but in time; devices of one kind do not matter."""
     found: dict[tuple[object, ...], list[TracedCall]] = {}
     for call in calls:
-        kind = (call.origin, call.ran, call.place, call.recorded, call.grad)
+        kind = (call.origin, call.ran, call.place, call.recorded, call.unread, call.grad, call.finished)
         found.setdefault((_scope(tree, call.row), *kind), []).append(call)
     for (scope, *_), alike in found.items():
         yield str(scope), tuple(alike)
@@ -156,8 +167,7 @@ def _scope(tree: Tree, row: int) -> str:
 def _group(scope: str, alike: tuple[TracedCall, ...], setting: Setting) -> Group:
     one = alike[0]
     if one.recorded is None:
-        unknown = "shapes were not recorded"
-        return Group(scope, alike, setting, (), "cannot tell", unknown)
+        return Group(scope, alike, setting, (), "cannot tell", one.unread)
     if not setting.envs:
         return Group(scope, alike, setting, (), "cannot tell", setting.unknown)
     cases = tuple(
@@ -165,21 +175,34 @@ def _group(scope: str, alike: tuple[TracedCall, ...], setting: Setting) -> Group
         for env in setting.envs
         for call in one.recorded.alternatives()
     )
-    verdict, unknown = _verdict(cases, one.ran)
+    verdict, unknown = _verdict(cases, one)
     return Group(scope, alike, setting, cases, verdict, unknown)
 
 
-def _verdict(cases: Sequence[Case], ran: str | None) -> tuple[Verdict, str]:
-    told = [case.gives(ran) for case in cases]
+def _verdict(cases: Sequence[Case], call: TracedCall) -> tuple[Verdict, str]:
+    told = [case.gives(call.ran, finished=call.finished) for case in cases]
     if all(told):
         return "as predicted", ""
     if any(told):
         return "depends", ""
-    if ran is None:
+    if call.ran is None:
         return "cannot tell", "no op of a backend was recorded inside the call"
     if None in told:
         return "cannot tell", cases[told.index(None)].prediction.cannot_tell
     return "surprise", ""
+
+
+def matters(group: Group, name: Open) -> bool:
+    """Whether what is picked depends, in some version, on an argument that the trace leaves open."""
+    recorded = group.calls[0].recorded
+    if recorded is None:
+        return False
+    plain = set(recorded.without(name).alternatives())
+    readings: dict[str, tuple[set[object], set[object]]] = {}
+    for case in group.cases:
+        among = readings.setdefault(case.env.torch_name, (set(), set()))
+        among[case.call in plain].add((case.prediction.chosen, case.prediction.raises))
+    return any(changed - usual for changed, usual in readings.values())
 
 
 def with_environment(case: Case, **changes: object) -> Case:

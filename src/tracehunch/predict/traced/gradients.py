@@ -12,7 +12,8 @@ from tracehunch.trace.model import ABSENT
 from tracehunch.tree import NONE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
+    from typing import Any
 
     from tracehunch.trace.model import Int64
     from tracehunch.tree import Tree
@@ -33,15 +34,16 @@ def linked_calls(tree: Tree, owners: Callable[[Int64], Int64]) -> frozenset[int]
     return frozenset(owners(forward).tolist()) - {NONE}
 
 
-def needs_gradient(tree: Tree, rows: Rows, linked: frozenset[int]) -> bool | None:
+def needs_gradient(tree: Tree, rows: Rows, args: Mapping[str, Any], linked: frozenset[int]) -> bool | None:
     """Tell whether q, k or v of a call needs a gradient; None where the trace does not.
 
+    `args` are those of the backend's op, or of the innermost SDPA where there is none.
     A backend that says whether it kept the log-sum-exp is certain. Else a backward that links back to the
     call shows it; and a call of the program without a sequence number was made with gradients off.
     """
     trace = tree.trace
     op = rows.asked if rows.backend == NONE else rows.backend
-    kept = keeps_log_sum_exp(trace.name_of(op), trace.args_of(op))
+    kept = keeps_log_sum_exp(trace.name_of(op), args)
     if kept is not None or rows.call in linked:
         return kept is not False
     off = trace.name_of(rows.call) == SDPA and trace.sequence[rows.call] == ABSENT

@@ -46,7 +46,7 @@ def machine_of(
         return replace(plain, device=place), "a CPU" if place == "cpu" else "an Apple GPU"
     if gpu is not None:
         kind: Device = "cuda" if gpu.vendor == "nvidia" else "rocm"
-        return _with_gpu(plain, kind, gpu, None), gpu.name
+        return _with_gpu(plain, kind, gpu, None), f"{gpu.name} (as given)"
     devices = [one for one in trace.header.devices if device in (NONE, one.id)] or list(trace.header.devices)
     if not devices:
         return "the trace does not name its GPU: give --gpu"

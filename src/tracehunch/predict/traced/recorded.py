@@ -16,6 +16,9 @@ Open = Literal["is_causal", "dropout", "enable_gqa", "strides", "requires_grad",
 
 SDPA: Final = "aten::scaled_dot_product_attention"
 
+UNRECORDED: Final = "shapes were not recorded"
+"""Why a call cannot be told, where record_shapes=True would help."""
+
 DTYPES: Final[Mapping[str, str]] = {
     "bool": "bool",
     "unsigned char": "uint8",
@@ -83,6 +86,10 @@ class RecordedCall:
                 readings += [_CHANGES[name](reading) for reading in readings]
         return tuple(dict.fromkeys(readings))
 
+    def without(self, name: Open) -> RecordedCall:
+        """Take the plain reading of an open argument."""
+        return replace(self, open=tuple(one for one in self.open if one != name))
+
     def with_grad(self, grad: bool | None) -> RecordedCall:
         """Say whether q, k and v need a gradient; None leaves that open, and that of a mask of numbers."""
         mask = self.call.mask
@@ -125,6 +132,22 @@ def recorded_call(name: str, args: Mapping[str, Any]) -> RecordedCall | None:
         scale=stated.number(places.scale),
     )
     return RecordedCall(call, tuple(_left_open(places, stated, strides, len(dims))))
+
+
+def unread(name: str, args: Mapping[str, Any]) -> str:
+    """Say why there is no recorded call."""
+    places = _PLACES.get(name)
+    dims, types = args.get("Input Dims"), args.get("Input type")
+    if not isinstance(dims, list) or not isinstance(types, list):
+        return UNRECORDED
+    if places is None or len(dims) not in places.n or len(types) < len("qkv"):
+        return f"its {len(dims)} recorded arguments are not those of any version known"
+    if any(str(kind) == "" for kind in types[:3]):
+        return "nothing is recorded of q, k or v, as it is with nested tensors"
+    odd = [str(kind) for kind in types[:3] if str(kind) not in DTYPES]
+    if odd:
+        return f"nothing is known of the data type {odd[0]}"
+    return "what is recorded of its inputs are not the sizes of tensors"
 
 
 def keeps_log_sum_exp(name: str, args: Mapping[str, Any]) -> bool | None:

@@ -7,38 +7,19 @@ the last block of each tile (whose counters a memset clears), or by a second lau
 
 import math
 import tomllib
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from functools import lru_cache
 from importlib.resources import files
 from typing import Final
 
 from tracehunch.predict.ops.dtypes import HALF
 from tracehunch.predict.ops.gemm.product import Product
+from tracehunch.predict.ops.trees import Node, Outcome, grown, outcome_of
 
 _ROOM: Final = {
     "lt": 20.0,
     "cublas": 25.0,
 }  # log2 of the bytes of workspace that torch gives cuBLAS on Hopper
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """How many kernels and memsets, and the share of the products measured like it that had them."""
-
-    kernels: int
-    memsets: int
-    certainty: float
-
-
-@dataclass(frozen=True, slots=True)
-class Node:
-    """Go to `low` where the feature is at most `threshold`, else to `high`."""
-
-    feature: str
-    threshold: float
-    low: "Node | Outcome"
-    high: "Node | Outcome"
 
 
 def features(product: Product) -> dict[str, float]:
@@ -74,31 +55,15 @@ def family(product: Product) -> str:
 def outcome(product: Product) -> Outcome:
     """Return kernels and memsets of a product that no nvjet kernel takes, on Hopper.
 
-    Batches are never split: 2,316 of 2,328 ran one kernel and nothing else.
+    Batches are never split: 2,316 of 2,328 ran one kernel and nothing else. Nor can a single element of K be.
     """
-    if product.batch > 1:
+    if product.batch > 1 or product.k == 1:
         return Outcome(1, 0, 0.99)
-    asked = features(product)
-    node: Node | Outcome = trees()[family(product)]
-    while isinstance(node, Node):
-        node = node.low if asked[node.feature] <= node.threshold else node.high
-    return node
+    return outcome_of(trees()[family(product)], features(product))
 
 
 @lru_cache(maxsize=1)
 def trees() -> Mapping[str, Node | Outcome]:
-    """Return the trees by family.
-
-    In the TOML a tree is a list in depth-first order: [feature, threshold] for a branch, whose low side
-    follows at once and whose high side follows that, [kernels, memsets, share] for a leaf.
-    """
+    """Return the trees by family."""
     table = tomllib.loads((files(__package__) / "branches.toml").read_text(encoding="utf-8"))
-    return {name: _grown(iter(rows)) for name, rows in table["trees"].items()}
-
-
-def _grown(rows: Iterator[list[str | float]]) -> Node | Outcome:
-    first, second, *rest = next(rows)
-    if isinstance(first, str):
-        low = _grown(rows)
-        return Node(first, float(second), low, _grown(rows))
-    return Outcome(int(first), int(second), float(rest[0]))
+    return grown(table["trees"])

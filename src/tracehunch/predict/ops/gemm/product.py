@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from tracehunch.facts.work import product_bytes, product_flops
 from tracehunch.predict.ops.dtypes import HALF, size_of
 
 TMA_BYTES: Final = 16
@@ -31,13 +32,12 @@ class Product:
     @property
     def flops(self) -> int:
         """A multiply and an add for each element of the inner dimension."""
-        return 2 * self.batch * self.m * self.n * self.k
+        return product_flops(self.m, self.n, self.k, self.batch)
 
     @property
     def bytes(self) -> int:
         """Both operands read and the product written, once each."""
-        read = self.m * self.k + self.k * self.n
-        return size_of(self.dtype) * self.batch * (read + self.m * self.n)
+        return product_bytes(self.m, self.n, self.k, size_of(self.dtype), self.batch)
 
     @property
     def is_vector(self) -> bool:

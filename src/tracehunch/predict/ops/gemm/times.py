@@ -8,7 +8,7 @@ from typing import Final, cast
 
 from tracehunch.hardware import Gpu
 from tracehunch.predict.activities import TimeRange
-from tracehunch.predict.ops.dtypes import HALF
+from tracehunch.predict.ops.dtypes import HALF, size_of
 from tracehunch.predict.ops.gemm.nvjet import Choice
 from tracehunch.predict.ops.gemm.product import Product
 
@@ -19,15 +19,26 @@ NVJET_FIELDS: Final = (
 """Coefficients of nvjet kernels: cycles of a step's and a tile's overhead, bytes loaded and elements stored
 in a cycle, shares of the data sheet's bandwidth and peak, and what a reduction costs."""
 
+TILED_FIELDS: Final = (
+    "launch_us", "bandwidth", "written", "serial_ns", "further_us", "tile128", "tile64", "tile32",
+)  # fmt: skip
+"""Coefficients of other kernels of matrices: shares of the bandwidth for all bytes, and for the result, which
+is written after the arithmetic; what a tile takes for each element of the inner dimension at least, what each
+further kernel takes, and the share of an SM's peak that tiles of a side reach."""
+
 OTHER_FIELDS: Final = ("launch_us", "efficiency", "bandwidth", "serial_ns", "further_us")
-"""Coefficients of the others: shares of peak and bandwidth, time for each element of the inner dimension and
-for each further kernel."""
+"""Coefficients of products with a vector: shares of peak and bandwidth, time for each element of the inner
+dimension and for each further kernel."""
 
 _MEGA: Final = 1e6  # operations or bytes per second -> per microsecond
 _MATRIX_FLOPS: Final = 2048  # multiply-adds of 16-bit types a cycle, of a Hopper SM
 _BLOCK: Final = 64  # elements of K in one step of an nvjet kernel's main loop
 _EDGE: Final = 32  # the least side of a tile: smaller products are padded to it
 _SHARP: Final = 8  # how sharply the slower of arithmetic and memory wins
+_TILES: Final = (128, 64, 32)
+_GENTLE: Final = 4  # the same for kernels that overlap them less
+_UNBATCHED: Final = 2  # alignment of which batches were not measured
+_LEAST_PART: Final = 256  # elements of the inner dimension that a part of a split product has at least
 
 
 @lru_cache(maxsize=1)
@@ -44,15 +55,23 @@ def nvjet_time(product: Product, choice: Choice, gpu: Gpu) -> TimeRange:
 
 def other_time(product: Product, kernels: int, gpu: Gpu, *, measured: bool) -> TimeRange:
     """Return the time of a product on kernels of other families, and their further kernels."""
-    half = product.dtype in HALF
     if not measured:
-        name = "unmeasured"
-    elif product.is_vector:
-        name = "half_vector" if half else "fp32_vector"
-    else:
-        name = f"half_{min(4, product.alignment)}" if half else "fp32"
-    c = _numbers()[name]
-    return _range(other_us(product, kernels, gpu, c), c)
+        c = _numbers()["unmeasured"]
+        return _range(other_us(product, kernels, gpu, c), c)
+    c = _numbers()[family(product)]
+    formula = other_us if product.is_vector else tiled_us
+    return _range(formula(product, kernels, gpu, c), c)
+
+
+def family(product: Product) -> str:
+    """Return the table of times.toml for a product that nvjet kernels do not take."""
+    half = product.dtype in HALF
+    if product.is_vector:
+        return "half_vector" if half else "fp32_vector"
+    if half and product.alignment == _UNBATCHED:
+        return "half_2"
+    name = f"half_{min(4, product.alignment)}" if half else "fp32"
+    return f"{name}_batch" if product.batch > 1 else name
 
 
 def nvjet_us(product: Product, choice: Choice, gpu: Gpu, c: Mapping[str, float]) -> float:
@@ -76,6 +95,33 @@ def nvjet_us(product: Product, choice: Choice, gpu: Gpu, c: Mapping[str, float])
     return c["launch_us"] + us
 
 
+def tiled_us(product: Product, kernels: int, gpu: Gpu, c: Mapping[str, float]) -> float:
+    """Return microseconds: rounds of the tiles that do best, or memory, the result, and further kernels.
+
+    A product of several kernels is split along K, so that its tiles fill the SMs.
+    """
+    work = min(_rounds_us(product, side, kernels, gpu, c) for side in _TILES)
+    memory = product.bytes / (c["bandwidth"] * gpu.bandwidth) * _MEGA
+    longer = max(work, memory) * _softly(work, memory, _GENTLE)
+    result = size_of(product.dtype) * product.batch * product.m * product.n
+    store = result / (c["written"] * gpu.bandwidth) * _MEGA
+    return c["launch_us"] + longer + store + c["further_us"] * (kernels - 1)
+
+
+def _rounds_us(product: Product, side: int, kernels: int, gpu: Gpu, c: Mapping[str, float]) -> float:
+    """Return microseconds of all rounds of square tiles."""
+    peak = gpu.matrix_peak(product.dtype) or gpu.fp32_flops
+    rate = c[f"tile{side}"] * peak / gpu.sms / _MEGA  # FLOPs that an SM does in a microsecond
+    tiles = product.batch * -(-product.m // side) * -(-product.n // side)
+    parts = 1
+    if kernels > 1:
+        parts = max(1, min(gpu.sms // tiles, -(-product.k // _LEAST_PART)))
+    inner = product.k / parts
+    rounds: int = -(-tiles * parts // gpu.sms)
+    busy, serial = rounds * 2 * side * side * inner / rate, c["serial_ns"] * inner / 1e3
+    return float((busy**3 + serial**3) ** (1 / 3))
+
+
 def other_us(product: Product, kernels: int, gpu: Gpu, c: Mapping[str, float]) -> float:
     """Return microseconds: arithmetic or memory, whichever is slower, and the part that is serial along K."""
     peak = gpu.matrix_peak(product.dtype) or gpu.fp32_flops
@@ -87,10 +133,10 @@ def other_us(product: Product, kernels: int, gpu: Gpu, c: Mapping[str, float]) -
     return c["launch_us"] + us + c["further_us"] * (kernels - 1)
 
 
-def _softly(first: float, second: float) -> float:
+def _softly(first: float, second: float, sharpness: int = _SHARP) -> float:
     """Return by how much the norm of two numbers exceeds the larger one, as a factor."""
     small, large = sorted((first, second))
-    return float((1 + (small / large) ** _SHARP) ** (1 / _SHARP))
+    return float((1 + (small / large) ** sharpness) ** (1 / sharpness))
 
 
 def _padded(side: int) -> int:

@@ -1,22 +1,18 @@
-"""The parts of a comparison around its changes: environments, scopes, findings, what cannot be told."""
+"""Pairs of scopes as rows of a table, and the scopes that only one trace has."""
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from tracehunch.report.diff_words import DETAILED, relative, times_text, wall_compares
+from tracehunch.report.diff_words import DETAILED, period_text, relative, times_text, wall_compares
 from tracehunch.report.verdict_text import value_text
-from tracehunch.units import count, join, plural, printable, size, time_range_us, time_us
-from tracehunch.verdict import SEVERITIES
+from tracehunch.units import count, join, plural, printable, time_range_us, time_us
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tracehunch.compare.environment import Entry
     from tracehunch.compare.model import Diff, FactChange, ScopeDiff
-    from tracehunch.verdict import Finding, Look
 
 _TOLD: Final = (
     "leaf_ops", "launches", "memsets", "copy_kernels", "syncs", "allocations", "graph", "compiled.recompiles",
@@ -24,6 +20,7 @@ _TOLD: Final = (
 )  # fmt: skip
 """Facts worth a word below a scope's row where they differ."""
 
+_LONGEST: Final = 200  # characters of a scope's name
 _WIDE: Final = 1.25  # highest over lowest call from which on the spread is told
 _MOVED: Final = 1.05  # medians that are further apart, and yet the same within it
 _MODULES: Final = 4
@@ -44,79 +41,6 @@ class ScopeText:
     wall: str
     wall_change: str
     remarks: tuple[str, ...]
-
-
-def environment_lines(diff: Diff) -> list[tuple[str, str]]:
-    """Return label and text of what is the same, differs, is set otherwise, or is unknown."""
-    found = diff.environment
-    same = [_entry_text(entry) for entry in found.same if entry.name in _SAME]
-    lines = [("same", ", ".join(same)), ("differs", ", ".join(_both(entry) for entry in found.deciding))]
-    settings = [_both(entry) for entry in found.settings]
-    more = f" and {len(settings) - _ENTRIES} more" if len(settings) > _ENTRIES else ""
-    lines.append(("settings", ", ".join(settings[:_ENTRIES]) + more))
-    lines.append(("unknown", _unknown(diff)))
-    return [(label, text) for label, text in lines if text]
-
-
-_SAME: Final = (
-    "GPU", "CPU", "CPU threads", "driver", "CUDA runtime", "HIP runtime", "cuDNN", "torch", "Triton", "NCCL",
-)  # fmt: skip
-"""What is told even where it is the same; the rest follows from it, or is told where it differs."""
-
-_UNITS: Final = {
-    "highest SM clock": "MHz",
-    "SM clock": "MHz",
-    "power limit": "W",
-}
-
-
-def warnings(diff: Diff) -> list[str]:
-    """Return what a reader must know before they trust the numbers: environments, then damage, then notes."""
-    found = []
-    if names := [printable(entry.name) for entry in diff.environment.deciding]:
-        verb = "differs" if len(names) == 1 else "differ"
-        found.append(f"{join(names)} {verb}: times do not compare, and other kernels may run for that alone")
-    for side, look in (("before", diff.before), ("after", diff.after)):
-        tree = look.facts.tree
-        lossy = [notice.code for notice in (*tree.trace.notices, *tree.notices) if notice.lossy]
-        if lossy:
-            found.append(f"the trace {side} is not whole: {join(lossy)} (tracehunch look tells more)")
-    return found + [printable(note) for note in diff.notes]
-
-
-def is_note(diff: Diff, text: str) -> bool:
-    """Whether a warning is only a remark on how the traces were matched or recorded."""
-    return text in {printable(note) for note in diff.notes}
-
-
-def _both(entry: Entry) -> str:
-    return f"{printable(entry.name)} {_value(entry, entry.before)} -> {_value(entry, entry.after)}"
-
-
-def _entry_text(entry: Entry) -> str:
-    value = _value(entry, entry.before)
-    return value if entry.name in ("GPU", "CPU") else f"{entry.name} {value}"
-
-
-def _value(entry: Entry, value: str) -> str:
-    if entry.name == "GPU memory" and value.isdigit():
-        return size(int(value))
-    unit = f" {_UNITS[entry.name]}" if entry.name in _UNITS and value else ""
-    return f"{printable(value, 80)}{unit}" or "unknown"
-
-
-def _unknown(diff: Diff) -> str:
-    found = diff.environment
-    if not found.same_kind:
-        return ""
-    parts = []
-    if both := found.unknown("unknown"):
-        parts.append(f"{join(both)}: neither trace says {'them' if len(both) > 1 else 'it'}")
-    if first := found.unknown("unknown before"):
-        parts.append(f"{join(first)} before")
-    if second := found.unknown("unknown after"):
-        parts.append(f"{join(second)} after")
-    return "; ".join(parts)
 
 
 def scope_texts(diff: Diff, *, all_scopes: bool) -> tuple[list[ScopeText], str]:
@@ -157,7 +81,7 @@ def scope_text(diff: Diff, scope: ScopeDiff) -> ScopeText:
     n_before, n_after = len(scope.pair.before.scope.calls), len(scope.pair.after.scope.calls)
     key = "gpu_time" if _is_told(scope.fact("gpu_time")) else "cpu_time"
     return ScopeText(
-        name=printable(scope.pair.name),
+        name=printable(scope.pair.name, _LONGEST),
         calls=_arrow(count(n_before), count(n_after)),
         kernels=_counts(scope.fact("kernels") or scope.fact("leaf_ops")),
         copies=_counts(scope.fact("copies")),
@@ -179,7 +103,13 @@ def _remarks(scope: ScopeDiff) -> list[str]:
         for key, words in (("gpu_time", "GPU time"), ("wall_time", "wall"))
         if (fact := scope.fact(key)) is not None and fact.outcome == "noise" and _is_wide(fact)
     ]
-    return [text for text in (", ".join(moved), f"calls differ: {'; '.join(wide)}" if wide else "") if text]
+    period = scope.period
+    round_ = period_text(period) if period is not None and period.outcome in ("more", "less") else ""
+    return [
+        text
+        for text in (", ".join(moved), round_, f"calls differ: {'; '.join(wide)}" if wide else "")
+        if text
+    ]
 
 
 def _fact_text(fact: FactChange) -> str:
@@ -244,46 +174,6 @@ def _change(fact: FactChange | None) -> str:
     return relative(*numbers)
 
 
-def finding_lines(diff: Diff) -> list[tuple[str, Finding, str]]:
-    """Return (new, gone or grown; the finding; how much) for what matters, and in the order of that."""
-    rows = [("new", one, "") for one in diff.new]
-    rows += [
-        ("grown", change.after, _grown(change.before, change.after)) for change in diff.grown if change.after
-    ]
-    rows += [("gone", one, "") for one in diff.gone]
-    return [row for row in rows if _matters(row[1])]
-
-
-def folded_notes(diff: Diff) -> str:
-    """Count the notes that cost nothing: they come and go with the kernels they are about."""
-    folded = [one for one in (*diff.new, *diff.gone) if not _matters(one)]
-    return (
-        f"{plural(len(folded), 'note')} without time at stake came or went; --format json lists all"
-        if folded
-        else ""
-    )
-
-
-def findings_aside(diff: Diff) -> str:
-    """``1 new, 2 gone``; ``none``."""
-    rows = [what for what, _, _ in finding_lines(diff)]
-    return (
-        ", ".join(f"{rows.count(what)} {what}" for what in ("new", "grown", "gone") if what in rows) or "none"
-    )
-
-
-def _matters(finding: Finding) -> bool:
-    return bool(finding.time_at_stake_us) or finding.severity != "note"
-
-
-def _grown(before: Finding | None, after: Finding) -> str:
-    if before is None:
-        return ""
-    if before.per_call != after.per_call:
-        return f"{count(before.per_call)} -> {count(after.per_call)} a call"
-    return f"{time_us(before.time_at_stake_us)} -> {time_us(after.time_at_stake_us)}"
-
-
 def unmatched(diff: Diff) -> list[str]:
     """Name the annotations that only one trace has."""
     found = []
@@ -295,35 +185,3 @@ def unmatched(diff: Diff) -> list[str]:
             )
             found.append(f"only {side}: {shown}; --scope BEFORE=AFTER compares scopes of different names")
     return found
-
-
-def next_command(diff: Diff, sources: Sequence[str]) -> str:
-    """Return the next command to type: about what is new, else a closer look, else a baseline."""
-    first, second = (_quoted(source) for source in sources)
-    new = [one for what, one, _ in finding_lines(diff) if what != "gone"]
-    if new:
-        loudest = max(new, key=lambda one: SEVERITIES.index(one.severity))
-        return f"tracehunch explain {loudest.id}"
-    changed = [one for one in diff.scopes if one.changes and one.pair.after.scope.kind in DETAILED]
-    if changed and diff.environment.same_kind:
-        return f"tracehunch look {second} --scope {_quoted(changed[0].pair.after.scope.name)}"
-    if not diff.environment.same_kind:
-        return f"tracehunch look {second if diff.environment.on_gpu[1] else first}"
-    return f"tracehunch guess --from {second} -o hunch.toml"
-
-
-def _quoted(text: str) -> str:
-    return "TRACE" if text == "-" else shlex.quote(printable(text))
-
-
-def source_text(look: Look, source: str) -> str:
-    """Name a trace with what it holds: ``naive.json.gz: 3 steps, 23 GPU activities``."""
-    trace = look.facts.tree.trace
-    steps = look.facts.counts.get("n_steps")
-    parts = [plural(steps, "step")] if isinstance(steps, int) and steps else []
-    parts.append(
-        plural(len(trace.gpu.row), "GPU activity", "GPU activities")
-        if len(trace.gpu.row)
-        else "no GPU activity"
-    )
-    return f"{printable(source)}  ({', '.join(parts)})"

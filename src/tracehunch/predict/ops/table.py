@@ -1,0 +1,179 @@
+"""Which function knows what an operation launches: plain names of ops, as ATen and torch have them."""
+
+from collections.abc import Callable
+from typing import Final
+
+from tracehunch.predict.ops import (
+    batch_norms,
+    convolution,
+    elementwise,
+    indexing,
+    layouts,
+    losses,
+    norms,
+    optimizers,
+    pooling,
+    products,
+    reductions,
+    rows,
+    sorting,
+    views,
+)
+from tracehunch.predict.ops.steps import Call, Steps
+
+Handler = Callable[[Call], Steps]
+
+_NAMES: Final[tuple[tuple[Handler, tuple[str, ...]], ...]] = (
+    (elementwise.elementwise, elementwise.arithmetic_names()),
+    (elementwise.masked_fill_in_place, ("masked_fill_",)),
+    (elementwise.masked_fill, ("masked_fill",)),
+    (elementwise.where, ("where",)),
+    (elementwise.fill, ("fill_", "zero_", "fill", "zero")),
+    (
+        elementwise.create,
+        (
+            "zeros", "ones", "full", "zeros_like", "ones_like", "full_like", "new_zeros", "new_ones",
+            "new_full", "scalar_tensor",
+        ),
+    ),
+    (elementwise.arange, ("arange", "linspace", "range")),
+    (
+        elementwise.random,
+        (
+            "randn", "rand", "randint", "randn_like", "rand_like", "randint_like", "normal_", "uniform_",
+            "bernoulli_", "exponential_", "random_", "bernoulli", "normal",
+        ),
+    ),
+    (elementwise.triangle, ("tril", "triu", "tril_", "triu_")),
+    (elementwise.dropout, ("dropout", "native_dropout", "feature_dropout", "alpha_dropout")),
+    (elementwise.clone, ("clone",)),
+    (elementwise.contiguous_op, ("contiguous",)),
+    (elementwise.copy_in_place, ("copy_",)),
+    (
+        elementwise.to,
+        (
+            "to", "_to_copy", "type", "type_as", "float", "half", "bfloat16", "double", "int", "long", "bool",
+        ),
+    ),
+    (elementwise.to_host, ("cpu", "to_cpu", "tolist", "numpy")),
+    (elementwise.to_device, ("cuda", "to_cuda")),
+    (elementwise.item, ("item", "_local_scalar_dense", "is_nonzero", "equal_item")),
+    (
+        layouts.cat,
+        ("cat", "concat", "concatenate", "hstack", "vstack", "column_stack", "row_stack"),
+    ),
+    (layouts.stack, ("stack",)),
+    (layouts.repeat, ("repeat", "tile")),
+    (layouts.repeat_interleave, ("repeat_interleave",)),
+    (layouts.moved_about, ("roll", "flip", "fliplr", "flipud", "rot90")),
+    (layouts.pad, ("pad", "constant_pad_nd")),
+    (layouts.reshape_copy, ("reshape_copy",)),
+    (layouts.one_hot, ("one_hot",)),
+    (layouts.glu, ("glu",)),
+    (layouts.placed_back, ("slice_backward", "select_backward")),
+    (views.metadata, views.METADATA),
+    (views.reshape, ("reshape", "flatten", "ravel", "reshape_as")),
+    (indexing.embedding, ("embedding", "index_select")),
+    (indexing.index, ("index",)),
+    (indexing.gather, ("gather", "take_along_dim", "take")),
+    (
+        indexing.scatter_in_place,
+        ("scatter_", "scatter_add_", "scatter_reduce_", "index_add_", "index_copy_", "index_fill_"),
+    ),
+    (indexing.scatter, ("scatter", "scatter_add", "index_add", "index_copy", "index_fill")),
+    (indexing.index_put, ("index_put_", "index_put")),
+    (indexing.nonzero, ("nonzero", "argwhere", "nonzero_numpy")),
+    (indexing.masked_select, ("masked_select",)),
+    (indexing.embedding_backward, ("embedding_dense_backward", "embedding_backward")),
+    (sorting.sort, ("sort", "argsort", "msort")),
+    (sorting.topk, ("topk",)),
+    (
+        sorting.not_modelled,
+        (
+            "kthvalue", "median", "mode", "unique", "unique_consecutive", "_unique2", "bincount", "histc",
+            "multinomial", "randperm",
+        ),
+    ),
+    (reductions.reduce, tuple(reductions.SIMPLE)),
+    (reductions.all_any, ("all", "any")),
+    (reductions.extremes, ("max", "min", "argmax", "argmin")),
+    (reductions.logsumexp, ("logsumexp",)),
+    (reductions.scan, ("cumsum", "cumprod", "cummax", "cummin", "logcumsumexp")),
+    (rows.softmax, ("softmax", "log_softmax", "_softmax", "_log_softmax", "softmin", "special_softmax")),
+    (rows.softmax_backward, ("_softmax_backward_data", "_log_softmax_backward_data")),
+    (rows.safe_softmax, ("_safe_softmax",)),
+    (rows.attention, ("scaled_dot_product_attention",)),
+    (products.mm, ("mm", "bmm")),
+    (products.addmm, ("addmm", "addmm_")),
+    (products.baddbmm, ("baddbmm", "baddbmm_")),
+    (products.linear, ("linear",)),
+    (products.matmul, ("matmul", "__matmul__", "inner_matmul")),
+    (products.vectors, ("mv", "addmv", "dot", "vdot", "inner")),
+    (
+        convolution.conv,
+        (
+            "conv2d", "cudnn_convolution", "convolution", "_convolution", "conv_transpose2d",
+            "cudnn_convolution_transpose",
+        ),
+    ),
+    (norms.layer_norm, ("layer_norm", "native_layer_norm", "rms_norm", "_fused_rms_norm")),
+    (norms.layer_norm_backward, ("native_layer_norm_backward", "_fused_rms_norm_backward")),
+    (norms.group_norm, ("group_norm", "native_group_norm")),
+    (norms.group_norm_backward, ("native_group_norm_backward",)),
+    (
+        batch_norms.batch_norm,
+        ("batch_norm", "_batch_norm_impl_index", "native_batch_norm", "cudnn_batch_norm"),
+    ),
+    (batch_norms.batch_norm_backward, ("native_batch_norm_backward",)),
+    (batch_norms.cudnn_batch_norm_backward, ("cudnn_batch_norm_backward",)),
+    (losses.cross_entropy, ("cross_entropy", "cross_entropy_loss")),
+    (
+        losses.nll_loss,
+        ("nll_loss", "nll_loss_nd", "nll_loss_forward", "nll_loss2d", "nll_loss2d_forward"),
+    ),
+    (losses.nll_loss_backward, ("nll_loss_backward", "nll_loss2d_backward")),
+    (losses.mse_loss, ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")),
+    (losses.bce_with_logits, ("binary_cross_entropy_with_logits",)),
+    (pooling.max_pool, ("max_pool2d", "max_pool2d_with_indices")),
+    (pooling.average_pool, ("avg_pool2d",)),
+    (pooling.adaptive_average_pool, ("adaptive_avg_pool2d", "_adaptive_avg_pool2d")),
+    (pooling.upsample, ("upsample_nearest2d", "upsample_bilinear2d", "interpolate")),
+    (
+        pooling.spread_back,
+        (
+            "max_pool2d_with_indices_backward", "avg_pool2d_backward", "_adaptive_avg_pool2d_backward",
+            "upsample_nearest2d_backward", "upsample_bilinear2d_backward",
+        ),
+    ),
+    (optimizers.foreach, optimizers.LISTED),
+    (optimizers.foreach_norm, ("_foreach_norm",)),
+)  # fmt: skip
+
+_HANDLERS: Final = {name: handler for handler, names in _NAMES for name in names}
+
+_PREFIXES: Final = (
+    "torch.nn.functional.",
+    "torch.special.",
+    "torch.linalg.",
+    "torch.Tensor.",
+    "torch.",
+    "aten::",
+)
+
+
+def plain_name(name: str) -> str:
+    """Return an op's name without namespace and overload: "aten::add.Tensor" is "add"."""
+    plain = name.strip()
+    for prefix in _PREFIXES:
+        plain = plain.removeprefix(prefix)
+    return plain.split(".", 1)[0]
+
+
+def handler_of(name: str) -> Handler | None:
+    """Return the function for a plain name."""
+    return _HANDLERS.get(name)
+
+
+def known_ops() -> tuple[str, ...]:
+    """Return the plain names of all operations that are known, sorted."""
+    return tuple(sorted(_HANDLERS))
