@@ -27,11 +27,12 @@ MARGIN: Final = 1.05
 LEAST: Final = 0.12
 """How far a range reaches at least."""
 
-LEAST_OF_HOST: Final = 0.25
+HOST_MARGIN: Final = 1.03
+HOST_LEAST: Final = 0.25
 """The same where the host decides: hosts differ from day to day."""
 
-WIDEST: Final = 1.95
-"""The largest end of a range over the smallest: a wider one says little."""
+WIDEST: Final = 1.9
+"""The largest end of a range of the GPU's time over the smallest: a wider one says little."""
 
 UNSEEN: Final = Spread(1 / 1.6, 1.6)
 """The range of what was never measured."""
@@ -64,7 +65,7 @@ def with_ranges(model: Coefficients, residuals: Sequence[Residual]) -> Coefficie
         around = r.gpu_us - r.own_us
         if around > 0 and m.single:
             by_spread["around"].append((m.us - _own_us(m)) / around)
-    spreads = {name: reach(ratios, LEAST) for name, ratios in sorted(by_spread.items())}
+    spreads = {name: reach(ratios) for name, ratios in sorted(by_spread.items())}
     for name in (*model.backends, "math-backward", "naive-backward"):
         spreads.setdefault(name, UNSEEN)
     return replace(model, spreads=spreads, hosts=host_spreads(model, residuals))
@@ -76,14 +77,22 @@ def _own_us(m: Measured) -> float:
     return sum(own) or m.us
 
 
-def reach(ratios: Sequence[float], least: float) -> Spread:
-    """Return the range's ends as factors: quantiles, or what holds the most within the widest range."""
-    low, high = np.quantile(ratios, COVERAGE)
-    low, high = min(low / MARGIN, 1 / (1 + least)), max(high * MARGIN, 1 + least)
+def reach(ratios: Sequence[float]) -> Spread:
+    """Return the range of a GPU's time: the quantiles, or what holds the most within the widest range."""
+    low, high = _quantiles(ratios, MARGIN, LEAST)
     if high > WIDEST * low:
-        starts = [one for one in np.linspace(low, high / WIDEST, 50) if one <= 1 / (1 + least)]
+        starts = [one for one in np.linspace(low, high / WIDEST, 50) if one <= 1 / (1 + LEAST)]
         low = max(starts, key=lambda start: _inside(ratios, start, start * WIDEST))
         high = low * WIDEST
+    return _rounded(low, high)
+
+
+def _quantiles(ratios: Sequence[float], margin: float, least: float) -> tuple[float, float]:
+    low, high = np.quantile(ratios, COVERAGE)
+    return min(low / margin, 1 / (1 + least)), max(high * margin, 1 + least)
+
+
+def _rounded(low: float, high: float) -> Spread:
     return Spread(float(f"{low:.3f}"), float(f"{high:.3f}"))
 
 
@@ -107,6 +116,8 @@ def host_spreads(model: Coefficients, residuals: Sequence[Residual]) -> dict[str
             ratios[name].append(m.us / larger(r.gpu_us + cost.cold_us, floor, cost.sharpness))
     found = {}
     for name, cost in model.hosts.items():
-        ends = reach(ratios[name], LEAST_OF_HOST) if name in ratios else UNSEEN_HOST
+        ends = UNSEEN_HOST
+        if name in ratios:
+            ends = _rounded(*_quantiles(ratios[name], HOST_MARGIN, HOST_LEAST))
         found[name] = replace(cost, low=ends.low, high=ends.high)
     return found

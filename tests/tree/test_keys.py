@@ -10,6 +10,7 @@ from tracehunch.tree.keys import (
     Lookup,
     distinct,
     groups_of,
+    is_among,
     largest,
     numbered,
     packed,
@@ -84,3 +85,9 @@ def test_sums_go_to_their_keys(spread):
 @given(COLUMN, st.lists(SMALL, max_size=5))
 def test_a_lookup_finds_all_that_have_a_key(column, wanted):
     assert np.array_equal(Lookup.of(column).having(wanted), np.flatnonzero(np.isin(column, wanted)))
+
+
+@given(COLUMN, st.lists(SMALL, max_size=5))
+def test_membership_is_that_of_numpy(column, wanted):
+    found = is_among(column, np.array(sorted(wanted), dtype=np.int64))
+    assert np.array_equal(found, np.isin(column, wanted))

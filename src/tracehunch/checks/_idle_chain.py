@@ -40,7 +40,7 @@ class Chain:
     def spent_until(self, cause: IdleCause, spent: Int64, time_ns: Int64) -> Int64:
         """Host time that went to a cause until any moments; ``spent`` is that of all entries."""
         at = np.minimum(np.searchsorted(self.end_ns, time_ns, "left"), self.end_ns.size - 1)
-        found: Int64 = (spent - self._within(cause, self.end_ns))[at]
+        found: Int64 = np.r_[0, spent[:-1]][at]
         for thread, held in self.held.items():
             mine = self.thread[at] == thread
             cover = _cover(held.of(cause))

@@ -4,12 +4,12 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tracehunch.checks._idle_rows import named
 from tracehunch.checks._spans import Spans
 from tracehunch.trace.model import LAUNCH_CATS, Cat, Int64
 from tracehunch.tree import NONE, Tree
+from tracehunch.tree.keys import is_among
 
 LONG_NS: Final = 400_000
 """Between two ops of a busy Python thread there are 3 to 20 us."""
@@ -55,7 +55,7 @@ def stretches(tree: Tree, rows: Int64, window: tuple[int, int]) -> Stretches:
 def _starting_at(time: Int64, rows: Int64, start: Int64) -> Int64:
     """Return the row that starts at each of a few moments; NONE if none does."""
     found = np.full(time.size, NONE, dtype=np.int64)
-    starting = np.flatnonzero(_is_in(start, time))[::-1]  # the outermost comes first in the file
+    starting = np.flatnonzero(is_among(start, time))[::-1]  # the outermost comes first in the file
     found[np.searchsorted(time, start[starting])] = rows[starting]
     return found
 
@@ -74,20 +74,12 @@ def _inside_after(time: Int64, rows: Int64, start: Int64, stop: Int64, around: I
     It is the innermost of those that start then; else what is around the outermost that ends then.
     """
     found = np.full(time.size, NONE, dtype=np.int64)
-    ending = np.flatnonzero(_is_in(stop, time))
+    ending = np.flatnonzero(is_among(stop, time))
     ending = ending[np.argsort(-start[ending], kind="stable")]
     found[np.searchsorted(time, stop[ending])] = around[ending]
-    starting = np.flatnonzero(_is_in(start, time))
+    starting = np.flatnonzero(is_among(start, time))
     starting = starting[np.argsort(start[starting] - stop[starting], kind="stable")]
     found[np.searchsorted(time, start[starting])] = rows[starting]
-    return found
-
-
-def _is_in(values: Int64, time: Int64) -> NDArray[np.bool_]:
-    """Tell which values are among a few moments, which ascend."""
-    if not time.size:
-        return np.zeros(values.size, dtype=bool)
-    found: NDArray[np.bool_] = time[np.minimum(np.searchsorted(time, values), time.size - 1)] == values
     return found
 
 

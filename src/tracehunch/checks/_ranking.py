@@ -102,7 +102,7 @@ class _Claims:
         lengths = trace.dur_ns[rows]
         of_rows = np.where(lengths == UNKNOWN_NS, 0, lengths)
         return _Holdings(
-            rows, pieces, np.r_[of_rows, (idle.end_ns - idle.start_ns)[pieces]].astype(np.float64)
+            rows, pieces, np.r_[of_rows, idle.end_ns[pieces] - idle.start_ns[pieces]].astype(np.float64)
         )
 
 

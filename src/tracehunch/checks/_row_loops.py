@@ -15,6 +15,7 @@ from tracehunch.facts.model import Facts, KernelUse
 from tracehunch.kernels import is_copy_kernel
 from tracehunch.trace.model import UNKNOWN_NS, Int64
 from tracehunch.tree import Link
+from tracehunch.tree.keys import Lookup, is_among
 from tracehunch.tree.names import names_that
 
 _TINY_US: Final = 10.0
@@ -52,8 +53,8 @@ def row_loops(facts: Facts) -> list[RowLoop]:
     if not candidates:
         return []
     gpu = launched(facts, lambda _: True)
-    called = called_op(facts.tree, gpu)
-    found = (_with_activities(facts, loop, gpu[np.isin(called, loop.ops)]) for loop in candidates)
+    called, reads = Lookup.of(called_op(facts.tree, gpu)), launched(facts, _goes_to_the_host)
+    found = (_with_activities(facts, loop, gpu[called.having(loop.ops)], reads) for loop in candidates)
     return [loop for loop in found if loop is not None]
 
 
@@ -86,11 +87,11 @@ def _is_over_rows(facts: Facts, loop: Loop) -> bool:
     return indexes and not names & MULTIPLYING and not any(name.startswith(_OPTIMIZER) for name in around)
 
 
-def _with_activities(facts: Facts, loop: Loop, gpu: Int64) -> RowLoop | None:
+def _with_activities(facts: Facts, loop: Loop, gpu: Int64, reads: Int64) -> RowLoop | None:
     """Add what the loop launched; None where that is too little, too long, a product, or of changing size."""
     tree, trace = facts.tree, facts.tree.trace
     gpu = gpu[np.argsort(trace.start_ns[tree.launch[gpu]], kind="stable")]
-    reading = np.isin(gpu, launched(facts, _goes_to_the_host))
+    reading = is_among(gpu, reads)
     rows, same_sizes = gpu[~reading], _same_sizes(facts, loop)
     if rows.size < loop.iterations or durations_us(trace, rows).mean() > _TINY_US or same_sizes is False:
         return None

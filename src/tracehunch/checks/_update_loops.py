@@ -17,10 +17,10 @@ from tracehunch.tree import Tree
 
 _NAMES: Final = """
     mul add sub div lerp addcmul addcdiv sqrt rsqrt square pow neg sign reciprocal maximum clamp clamp_min
-    clamp_max copy zero fill exp
+    clamp_max exp
 """
 _OF_ONE_TENSOR: Final = frozenset(f"aten::{name}{end}" for name in _NAMES.split() for end in ("", "_"))
-"""Ops that have a foreach form."""
+"""Ops with a foreach form, but for those that only copy or fill."""
 _OPTIMIZER: Final = "Optimizer.step#"
 
 

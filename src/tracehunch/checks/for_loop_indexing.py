@@ -51,7 +51,8 @@ def check(facts: Facts) -> Iterable[Finding | CannotTell]:
     by_row = {row: loop for loop in row_loops(facts) for row in loop.rows[:1].tolist()}
     ops = [tuple(sorted(loop.pattern)) for loop in by_row.values()]
     first = np.array(list(by_row), dtype=np.int64)
-    keys = np.array([sorted(set(ops)).index(one) for one in ops], dtype=np.int64)
+    number = {pattern: at for at, pattern in enumerate(sorted(set(ops)))}
+    keys = np.array([number[one] for one in ops], dtype=np.int64)
     for scope, _, rows in where.groups(first, keys):
         yield from _finding(facts, scope, [by_row[row] for row in rows.tolist()])
     yield from _without_ops(facts, where)

@@ -70,7 +70,8 @@ def check(facts: Facts) -> Iterable[Finding | CannotTell]:
 def overhead_bound_scopes(facts: Facts, idle: Idle) -> list[tuple[ScopeFacts, "Waiting"]]:
     """Find the scopes that the check reports."""
     scopes = program_scopes(facts, idle, IdleCause.LAUNCH)
-    found = [(scope, _waiting(idle, scope)) for scope in scopes if _part(idle, scope) >= _WORD]
+    parts = [(scope, _part(idle, scope)) for scope in scopes]
+    found = [(scope, _waiting(idle, scope, part)) for scope, part in parts if part >= _WORD]
     return [(scope, waiting) for scope, waiting in found if _is_worth_a_word(waiting)]
 
 
@@ -106,12 +107,12 @@ class Waiting:
     pieces: Int64
 
 
-def _waiting(idle: Idle, scope: ScopeFacts) -> Waiting:
+def _waiting(idle: Idle, scope: ScopeFacts, part: float) -> Waiting:
     by_call = idle.by_call_us(scope, IdleCause.LAUNCH)
     pieces = idle.inside(scope, IdleCause.LAUNCH)
     awaited = distinct(idle.next_row[pieces][idle.next_row[pieces] != NONE])
     n_launches = round(awaited.size / len(scope.scope.calls))
-    return Waiting(float(by_call.mean()), _part(idle, scope), n_launches, pieces)
+    return Waiting(float(by_call.mean()), part, n_launches, pieces)
 
 
 def _part(idle: Idle, scope: ScopeFacts) -> float:

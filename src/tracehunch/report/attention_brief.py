@@ -63,8 +63,8 @@ def cannot_tell(series: Series, view: View) -> Iterator[Line]:
     unknown = unexpected.cannot_tell(series)
     if unknown:
         yield from heading("Cannot tell")
-    for outcome, said in unknown:
-        yield from hanging(("  ", Span(outcome.variant.name, "bold"), ": "), said, view, indent=4)
+    for names, said in unknown:
+        yield from hanging(("  ", Span(names, "bold"), ": "), said, view, indent=4)
 
 
 def labelled(word: str, said: str, view: View) -> list[Line]:

@@ -11,7 +11,7 @@ from tracehunch.attention.ranking import rank
 from tracehunch.report.attention_ceilings import ceilings_text
 from tracehunch.report.attention_headline import group_outcomes
 from tracehunch.report.attention_kernels import FEW_KERNELS, kernels_of, launch_text, short_identity
-from tracehunch.report.attention_surprises import is_time_miss
+from tracehunch.report.attention_surprises import NO_NEWS, is_time_miss
 from tracehunch.units import join, plural, printable, ratio, time_column, time_range_us
 
 if TYPE_CHECKING:
@@ -100,16 +100,12 @@ def _no_expert(members: Sequence[Outcome]) -> str:
     return printable(" ".join(f"No expert guess{one}." for one in said))
 
 
-_NO_NEWS: Final = "unfused-attention"
-"""That variants by hand are by hand."""
-
-
 def revealed(outcome: Outcome) -> str:
     """Tell the finding that matters most; else what the kernel is, what the leaf ops are, what takes long."""
     if outcome.look is None:
         return ""
     here = [one for one in outcome.look.checked.findings if one.scope == outcome.variant.label]
-    grave = [one for one in here if one.severity != "note" and one.id != _NO_NEWS]
+    grave = [one for one in here if one.severity != "note" and one.id != NO_NEWS]
     if grave:
         more = f" (and {plural(len(grave) - 1, 'more finding')}, below)" if len(grave) > 1 else ""
         return printable(grave[0].summary) + more

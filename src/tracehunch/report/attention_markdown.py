@@ -132,9 +132,7 @@ def _others(series: Series) -> list[str]:
 
 
 def _cannot_tell(series: Series) -> list[str]:
-    lines = [
-        f"- {code(outcome.variant.name)}: {text(said)}" for outcome, said in unexpected.cannot_tell(series)
-    ]
+    lines = [f"- {code(names)}: {text(said)}" for names, said in unexpected.cannot_tell(series)]
     return ["### Cannot tell", "\n".join(lines)] if lines else []
 
 

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from tracehunch.guess.model import Claim, Who
 
 EVIDENCE_SHOWN: Final = 6
+_NAMED: Final = 3
+NO_NEWS: Final = "unfused-attention"
+"""That variants by hand are by hand."""
+
 _CALLED: Final[dict[Who, str]] = {
     "user": "you", "textbook": "the textbook", "expert": "the expert", "baseline": "the baseline",
 }  # fmt: skip
@@ -93,21 +97,27 @@ def others(series: Series) -> list[tuple[str, Finding]]:
     first: dict[tuple[str, str], Finding] = {}
     for outcome, look in looks(series):
         for finding in () if ran and outcome.status == "recorded" else look.checked.findings:
-            if (outcome.variant.name, finding.id) not in told:
+            if (outcome.variant.name, finding.id) not in told and finding.id != NO_NEWS:
                 users.setdefault((finding.id, finding.summary), []).append(outcome.variant.name)
                 first.setdefault((finding.id, finding.summary), finding)
     left = [(", ".join(users[key]), finding) for key, finding in first.items()]
     return sorted(left, key=lambda pair: (-pair[1].time_at_stake_us, -SEVERITIES.index(pair[1].severity)))
 
 
-def cannot_tell(series: Series) -> list[tuple[Outcome, str]]:
-    """List what the traces cannot decide, and how to record so that they can."""
-    lines = []
+def cannot_tell(series: Series) -> list[tuple[str, str]]:
+    """List what the traces cannot decide, each once with its variants, and how to record so that they can."""
+    users: dict[str, list[str]] = {}
     for outcome, look in looks(series):
         for one in (*look.verdict.cannot_tell, *look.checked.cannot_tell):
             record = f"; record with {one.record_with}" if one.record_with else ""
-            lines.append((outcome, printable(f"{one.key}: {one.reason}{record}")))
-    return lines
+            users.setdefault(printable(f"{one.key}: {one.reason}{record}"), []).append(outcome.variant.name)
+    return [(_few(names), said) for said, names in users.items()]
+
+
+def _few(names: list[str]) -> str:
+    """Name some variants, and how many more there are."""
+    shown = names if len(names) <= _NAMED else names[: _NAMED - 1]
+    return ", ".join(shown) + (f" and {len(names) - len(shown)} more" if shown is not names else "")
 
 
 def refusals(series: Series) -> list[tuple[str, str]]:

@@ -85,6 +85,15 @@ def distinct(values: Any) -> Int64:
     return found
 
 
+def is_among(values: Int64, ascending: Int64) -> NDArray[np.bool_]:
+    """Tell which values are among some that ascend: few in many, without a look at all of them."""
+    if not ascending.size:
+        return np.zeros(values.size, dtype=bool)
+    at = np.minimum(np.searchsorted(ascending, values), ascending.size - 1)
+    found: NDArray[np.bool_] = ascending[at] == values
+    return found
+
+
 def stable_order(keys: NDArray[np.signedinteger[Any]]) -> Int64:
     """Return what sorts a column and leaves entries that are alike in their order."""
     low, width = _range(keys) if keys.size else (0, 1)

@@ -15,7 +15,12 @@ if TYPE_CHECKING:
     from tracehunch.predict.environment import Environment
 
 _MEASURED: Final = ((9, 0), (2, 11))
-_ROUGH: Final = frozenset({"conv2d", "cudnn_convolution", "convolution", "_convolution"})
+_ROUGH: Final = frozenset(
+    [
+        "conv2d", "cudnn_convolution", "convolution", "_convolution", "conv_transpose2d",
+        "cudnn_convolution_transpose",
+    ]
+)  # fmt: skip
 
 
 def predict_op(

@@ -105,7 +105,8 @@ def _older(env: "Environment", product: Product, op: str) -> Activities:
     kernels = [KernelGuess("", library, "gemm", unit, product.dtype, op)]
     kernels += [KernelGuess("", "cublas", "splitk-reduce", "none", None, op)] * (expected.kernels - 1)
     why = "strides are no multiples of 16 bytes" if half else "32-bit products run on CUDA cores"
-    reason = f"{why}; of products like it {expected.certainty:.0%} ran {expected.kernels} kernels"
+    ran = "one kernel" if expected.kernels == 1 else f"{expected.kernels} kernels"
+    reason = f"{why}; of products like it {expected.certainty:.0%} ran {ran}"
     return Activities(
         kernels=tuple(kernels),
         memsets=expected.memsets,
