@@ -2,7 +2,6 @@
 
     python benchmarks/findings.py [FOLDER ...]
 
-A capital letter is a warning (E an error), a small one a note; a dot is nothing found, "?" a cannot-tell.
 Without folders it takes the recorded H200 traces of the tests and those under TRACEHUNCH_EXTRA_TRACES.
 """
 
@@ -45,13 +44,15 @@ def marks(checked: Checked) -> dict[str, str]:
 
 
 def table(folders: list[Path]) -> str:
-    """Return the table: a row a trace, a column a check that found something anywhere."""
-    rows = {name: marks(examine(read(path)).checked) for name, path in traces(folders)}
-    seen = {mark for row in rows.values() for mark in row}
-    ids = [check for check in map(checks.check_id, checks.CHECKS) if check in seen]
-    lines = [f"| trace | {' | '.join(ids)} |", f"|---{'|:-:' * len(ids)}|"]
-    for name, row in rows.items():
-        lines.append(f"| {name} | {' | '.join(row.get(check, '.') for check in ids)} |")
+    """Return the table: a row a trace, with the ids of its warnings, notes and cannot-tells."""
+    lines = ["| trace | warnings | notes | cannot tell |", "|---|---|---|---|"]
+    for name, path in traces(folders):
+        found = marks(examine(read(path)).checked)
+        cells = [
+            ", ".join(check for check, mark in found.items() if mark in wanted) or "-"
+            for wanted in (("W", "E"), ("n",), ("?",))
+        ]
+        lines.append(f"| {name} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
