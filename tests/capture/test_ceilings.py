@@ -20,13 +20,13 @@ def test_a_copy_and_a_product_agree_with_a_timing_made_another_way() -> None:
     for _ in range(5):
         left @ left
     product = 5 * 2 * 512**3 / (time.perf_counter() - begun)
-    # other work shares the processor: an order of magnitude apart would be another unit
-    assert 0.1 < product / found.matmul_flops_per_s < 2
+    # other work shares the processor: two orders of magnitude apart would be another unit
+    assert 0.02 < product / found.matmul_flops_per_s < 50
     source = bytearray(64 * MIB)
     begun = time.perf_counter()
     bytes(source)
     plain = 2 * 64 * MIB / (time.perf_counter() - begun)
-    assert 0.02 < plain / found.copy_bytes_per_s < 10
+    assert 0.02 < plain / found.copy_bytes_per_s < 50
     assert found.dtype == "float32"
 
 

@@ -269,3 +269,28 @@ def test_the_group_tells_what_was_meant(run, args, says):
     code, out, err = run("guess", *args)
     assert (code, out) == (2, "")
     assert says in err
+
+
+def test_absurd_sizes_say_that_memory_is_short(run):
+    code, out, _ = run("guess", "attention", *H200, "--seq", 10**12)
+    assert code == 0
+    assert "out of memory: inputs" in out
+    code, _, err = run("guess", "attention", *H200, "--heads", 10**12, "--kv-heads", 7)
+    assert code == 2
+    assert "is not a multiple" in err
+
+
+@pytest.mark.parametrize(
+    ("gpu", "version"), [("h200", "2.13.0+cpu"), ("h200", "2.13.0+rocm6.4"), ("mi300x", "2.13.0+cu130")]
+)
+def test_a_build_that_does_not_run_on_the_gpu_is_refused(run, gpu, version):
+    code, out, err = run("guess", "attention", "--gpu", gpu, "--torch", version)
+    assert (code, out) == (2, "")
+    assert f"torch {version} does not run on" in err
+
+
+def test_cudnn_is_no_matter_on_amd_and_has_versions(run):
+    code, _, err = run("guess", "attention", "--gpu", "mi300x", "--torch", "2.13", "--cudnn", 91900)
+    assert code == 0
+    assert "--cudnn changes nothing" in err
+    assert run("guess", "attention", "--gpu", "h200", "--torch", "2.13", "--cudnn", 99999999999)[0] == 2

@@ -11,6 +11,7 @@ from tracehunch.facts.vocabulary import KEYS
 from tracehunch.guess import Claim, Guess
 from tracehunch.guess.hunch import parse_hunch, read_hunch
 from tracehunch.guess.relation import LEADS_KEYS
+from tracehunch.guess.words import CHOICES, CLOSED
 from tracehunch.guess.write import write_hunch
 
 DESIGNED = """
@@ -165,7 +166,8 @@ def guesses(draw):
         if key in LEADS_KEYS:
             relation, expected = "leads", tuple(draw(st.lists(ANY_TEXT, min_size=1, max_size=3)))
         elif unit == "text":
-            relation, expected = "==", draw(ANY_TEXT)
+            words = st.sampled_from(CHOICES[key]) if key in CLOSED else ANY_TEXT
+            relation, expected = "==", draw(words)
         else:
             relation = draw(st.sampled_from(["<=", "<", ">=", ">", "~", "in"]))
             numbers = sorted(draw(st.tuples(*[st.integers(0, 10**9) | st.floats(0, 1e9)] * 2)))

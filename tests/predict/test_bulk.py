@@ -133,7 +133,7 @@ def test_a_refused_call_raises_and_has_no_time(env):
 
 def test_what_cannot_be_told_is_absent():
     found = one(ROW | {"backend": "flash"}, environment(torch="2.11", device="cuda"))
-    assert found == {"raises": None}
+    assert found == {"raises": None, "cannot_tell": ["flash: depends on the GPU's compute capability"]}
 
 
 def test_the_gpus_own_time_is_less_than_what_the_host_sees(env):
@@ -172,3 +172,62 @@ def test_grouped_heads_that_do_not_divide_raise(env):
 def test_a_line_that_makes_no_sense_is_named(env, line, says):
     with pytest.raises(GuessError, match=says):
         list(predict_attention_rows([json.dumps(ROW | {"backend": "math"}), line], env))
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"S": 10**12, "Sk": 10**12},
+        {"B": 10**18},
+        {"H": 10**12},
+        {"D": 2**63 - 1},
+        {"D": 100_000, "causal": False},
+        {"mask": [], "dtype": "float32"},
+    ],
+)
+@pytest.mark.parametrize("variant", ["naive", "naive_inplace", "math", "efficient", "flash", "cudnn", "auto"])
+@pytest.mark.parametrize("gpu", ["h200", "mi300x"])
+def test_what_cannot_be_is_answered_at_once(odd, variant, gpu):
+    start = time.process_time()
+    found = one(ROW | odd | {"backend": variant}, environment(gpu, "2.13"))
+    assert time.process_time() - start < 1.0
+    assert found.get("kernels", 0) < 1_000
+    assert found["raises"] or found.get("cannot_tell") or "gpu_time_us" in found
+
+
+def test_a_call_beyond_the_memory_is_not_timed(env):
+    found = one(ROW | {"S": 10**6, "Sk": 10**6, "backend": "naive"}, env)
+    assert "gpu_time_us" not in found
+    assert "hbm_bytes" not in found
+    assert found["cannot_tell"][0].startswith("out of memory: inputs, scores and output take 29.1 TiB")
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [{"B": 2**63}, {"B": 10**100}, {"dropout": -0.1}, {"dropout": 2}, {"mask": [-1, 64]}],
+)
+def test_what_no_call_can_have_is_refused(odd, env):
+    with pytest.raises(GuessError, match="line 1: "):
+        one(ROW | odd | {"backend": "math"}, env)
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"x":' * 5_000 + "1" + "}" * 5_000])
+def test_deep_nesting_is_refused(text, env):
+    for predict in (predict_attention_rows, predict_sdpa_rows):
+        with pytest.raises(GuessError, match="line 1: no JSON"):
+            list(predict([text], env))
+
+
+def test_a_mask_that_does_not_fit_raises(env):
+    row = {"B": 2, "H": 4, "S": 64, "Sk": 64, "D": 64, "dtype": "bfloat16", "mask": [63, 64]}
+    text = "The size of tensor a ({}) must match the size of tensor b ({}) at non-singleton dimension 2"
+    assert one(row | {"backend": "naive"}, env)["raises"] == text.format(63, 64)  # torch 2.13's words
+    assert one(row | {"backend": "naive_inplace"}, env)["raises"] == text.format(64, 63)
+    assert one(row | {"backend": "math"}, environment("mi300x", "2.13"))["raises"]
+
+
+def test_bytes_and_errors_are_told_of_amd_too():
+    amd = environment("mi300x", "2.13")
+    assert one(ROW | {"backend": "naive"}, amd)["hbm_bytes"] > 2 * 8 * 1024 * 1024 * 2
+    refused = one(ROW | {"backend": "flash", "dtype": "float32"}, amd)
+    assert refused["raises"].startswith("No available kernel")

@@ -13,6 +13,9 @@ DTYPES: Final[tuple[Dtype, ...]] = get_args(Dtype)
 DTYPE_BYTES: Final[dict[Dtype, int]] = {"bfloat16": 2, "float16": 2, "float32": 4}
 HALF_DTYPES: Final[frozenset[Dtype]] = frozenset({"bfloat16", "float16"})
 
+_MOST_NAMED: Final = 1_024
+"""Up to which the numbers of key/value heads that fit are listed."""
+
 
 @dataclass(frozen=True, slots=True)
 class Workload:
@@ -65,7 +68,8 @@ def check(workload: Workload) -> Workload:
                 f"{option} {size} is no size", "it must be at least 1", f"give {option} a positive number"
             )
     if workload.heads % workload.kv_heads:
-        fitting = ", ".join(str(n) for n in range(1, workload.heads + 1) if workload.heads % n == 0)
+        most = min(workload.heads, _MOST_NAMED)
+        fitting = ", ".join(str(n) for n in range(1, most + 1) if workload.heads % n == 0)
         raise CaptureError(
             f"--heads {workload.heads} is not a multiple of --kv-heads {workload.kv_heads}",
             "every key/value head serves the same number of query heads",

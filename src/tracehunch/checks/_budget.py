@@ -9,8 +9,8 @@ from tracehunch.trace.model import UNKNOWN_NS
 def budgets_us(facts: Facts) -> dict[str, float]:
     """Return microseconds a call, by the name of the scope.
 
-    It is the mean over the calls of their time on the host or, where the GPU works on after the host has
-    left, of the time until the last GPU activity that the call owns has ended.
+    It is the time of the median call on the host, as reports show it, or, where the GPU works on after the
+    host has left, until the last GPU activity that the call owns has ended.
     """
     tree, trace = facts.tree, facts.tree.trace
     spans, pairs = tree.ownership.spans, tree.ownership.gpu.pairs
@@ -22,5 +22,5 @@ def budgets_us(facts: Facts) -> dict[str, float]:
     found: dict[str, float] = {}
     for scope in facts.scopes:
         first, n = scope.scope.first_call, len(scope.scope.calls)
-        found.setdefault(scope.scope.name, float(length[first : first + n].mean()) if n else 0.0)
+        found.setdefault(scope.scope.name, float(np.median(length[first : first + n])) if n else 0.0)
     return found

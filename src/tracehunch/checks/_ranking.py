@@ -16,6 +16,10 @@ from tracehunch.units import time_us
 from tracehunch.verdict import SEVERITIES, Finding, Severity
 
 _NOBODY: Final = -1
+_CUT: Final = (
+    "It is cut to what is left of the time of a median call: together the findings of a scope put no more "
+    "than that at stake."
+)
 _SPECIFIC, _WHOLE_ATTENTION, _WHOLE_PROGRAM = range(3)
 _GENERAL: Final = {
     "unfused-attention": _WHOLE_ATTENTION,
@@ -115,5 +119,5 @@ def _within_budget(findings: Iterable[Finding], facts: Facts) -> Iterable[Findin
         if finding.time_at_stake_us <= room:
             yield finding
             continue
-        said = "No more than this is left at stake of the time of the scope: larger findings take the rest."
+        said = _CUT
         yield replace(finding, time_at_stake_us=round(room, 3), cause=f"{finding.cause} {said}")

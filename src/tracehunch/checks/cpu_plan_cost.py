@@ -22,7 +22,7 @@ before serving. Or use a backend without plans for inputs of varying length: pin
 of varying size leave `torch.backends.cudnn.benchmark` off.
 
 ## When it is fine
-Once a shape, in warm-up. A single slow first call is a note, not a warning.
+Once a shape, in warm-up. Where only one shape runs, a single slow first call is a note, not a warning.
 """
 
 from collections.abc import Iterable, Iterator

@@ -21,7 +21,11 @@ if TYPE_CHECKING:
     from tracehunch.predict.environment import Environment
 
 _OLDEST_CUDNN: Final = 7000
-"""7.0.0, as `torch.backends.cudnn.version()` would give it."""
+_NEWEST_CUDNN: Final = 999_999
+"""7.0.0 and 99.99.99, as `torch.backends.cudnn.version()` would give them."""
+
+_FOREIGN_BUILDS: Final = {"nvidia": ("cpu", "rocm", "xpu"), "amd": ("cpu", "cu", "xpu")}
+"""By a GPU's vendor, how tags of builds begin that do not run on it."""
 
 
 def environment_options(command: Command) -> Command:
@@ -54,18 +58,27 @@ def environment_of(gpu: str, torch_version: str, cudnn: int | None) -> Environme
     """Return the environment that the options name.
 
     Raises:
-        GuessError: an unknown GPU or version, with the one that was meant, or all there are.
+        GuessError: an unknown GPU or version, with the one that was meant, or all there are; or a build of
+            PyTorch that does not run on the GPU.
 
     """
     from tracehunch.predict.environment import environment  # noqa: PLC0415  # tables load only where they are used
 
     refuse_odd_cudnn(cudnn)
-    return environment(gpu_of(gpu), torch_version, cudnn)
+    found = gpu_of(gpu)
+    build = torch_version.partition("+")[2].lower()
+    if build.startswith(_FOREIGN_BUILDS.get(found.vendor, ())):
+        what = f"torch {torch_version} does not run on {found.name}"
+        todo = f"give the version without +{build}, or another GPU"
+        raise GuessError(what, f"it is a {build} build", todo)
+    if cudnn is not None and found.vendor != "nvidia":
+        common.note(f"--cudnn changes nothing: {found.name} runs no cuDNN")
+    return environment(found, torch_version, cudnn)
 
 
 def refuse_odd_cudnn(cudnn: int | None) -> None:
     """Raise for what cannot be a version of cuDNN."""
-    if cudnn is not None and cudnn < _OLDEST_CUDNN:
+    if cudnn is not None and not _OLDEST_CUDNN <= cudnn <= _NEWEST_CUDNN:
         raise click.BadParameter(
             f"{cudnn} is no cuDNN version; 9.19.0 is 91900, 8.9.7 is 8907", param_hint="--cudnn"
         )
@@ -86,7 +99,8 @@ def gpu_of(name: str) -> Gpu:
     except GuessError as error:
         keys = [one.key for one in all_gpus()]
         words = dict.fromkeys([key.split("-")[0] for key in keys] + keys)  # a key's first word may do
-        meant = did_you_mean(name, words).removeprefix("; ")
+        words.pop(name.lower(), None)  # which is what several begin with
+        meant = "" if "several" in error.what else did_you_mean(name, words).removeprefix("; ")
         raise GuessError(error.what, error.why, f"{meant} {error.todo}" if meant else error.todo) from None
 
 

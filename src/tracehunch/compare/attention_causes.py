@@ -99,10 +99,12 @@ def _other_backend(change: Change, first: str, second: str) -> Iterator[Cause]:
     kernels = _kernels(change)
     if first == _NONE:
         steps = join(sorted({printable(use.op, 60) for use in change.before if use.op}))
-        text = f"attention runs in SDPA ({second}) now; before it was built from {steps}{kernels}"
+        before = f"it was built from {steps}" if steps else "no SDPA call was made"
+        text = f"attention runs in SDPA ({second}) now; before {before}{kernels}"
     elif second == _NONE:
         steps = join(sorted({printable(use.op, 60) for use in change.after if use.op}))
-        text = f"attention is built from {steps}; before it ran in SDPA ({first}){kernels}"
+        built = f"attention is built from {steps}" if steps else "no SDPA call is made"
+        text = f"{built}; before it ran in SDPA ({first}){kernels}"
     else:
         text = f"SDPA runs on {second}, it ran on {first}{kernels}"
         if "math" in (first, second):

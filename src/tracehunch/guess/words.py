@@ -15,6 +15,9 @@ CHOICES: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """The usual words. Others are taken as they are (another number format), unless they are a slip of these."""
 
+CLOSED: Final = frozenset({"tensor_cores", "bound"})
+"""Keys whose fact has no other word."""
+
 SYNONYMS: Final[Mapping[str, Mapping[str, str]]] = {
     "sdpa.backend": {
         "flash_attention": "flash",
@@ -36,7 +39,7 @@ def fact_word(key: str, written: str) -> str:
     """Return the fact's word for what was written.
 
     Raises:
-        GuessError: it is close to a known word, and not one.
+        GuessError: it is close to a known word, and not one, or the key has no other words.
 
     """
     plain = written.strip().lower().removeprefix("torch.")
@@ -49,4 +52,6 @@ def fact_word(key: str, written: str) -> str:
     near = difflib.get_close_matches(word, known, n=1, cutoff=_SLIP)
     if near:
         raise GuessError(f"{written!r} is not known", "", f"did you mean {near[0]}?")
+    if key in CLOSED:
+        raise GuessError(f"{written!r} is not known", "", f"use {', '.join(known)}")
     return written

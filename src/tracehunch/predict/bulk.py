@@ -9,11 +9,11 @@ from dataclasses import replace
 from typing import Any, Final
 
 from tracehunch.errors import GuessError
-from tracehunch.predict.activities import Activities
+from tracehunch.predict.activities import COUNTED, Activities
 from tracehunch.predict.attention import VARIANTS, predict_attention
 from tracehunch.predict.environment import Environment
 from tracehunch.predict.forecast import Forecast, forecast, plain_name
-from tracehunch.predict.roofline import AttentionTime
+from tracehunch.predict.roofline import AttentionTime, NoEstimate
 from tracehunch.predict.roofline.time import Clock
 from tracehunch.predict.sdpa import SdpaCall, call_from_row, predict_rows, tensor
 from tracehunch.predict.sdpa.rows import decoded
@@ -40,8 +40,9 @@ def predict_attention_rows(lines: Iterable[str], env: Environment, *, clock: Clo
 
     It has `backend`, `kernels`, `copies`, `memsets`, `raises` (null for no error), `gpu_time_us`, `low_us`,
     `high_us`, `flops`, `hbm_bytes` and `bound` of one forward, and `bwd_us`, `bwd_low_us` and `bwd_high_us`
-    of its backward; what cannot be told is left out. Further keys are those of an SDPA call. Times are what a
-    benchmark measures around the call, or with `clock` "gpu" the sum that a trace shows.
+    of its backward; what cannot be told is left out, and `cannot_tell` says why. Further keys are those of
+    an SDPA call. Times are what a benchmark measures around the call, or with `clock` "gpu" the sum that a
+    trace shows.
 
     Raises:
         GuessError: as above, and where the variant is not known.
@@ -59,7 +60,8 @@ def predict_attention_rows(lines: Iterable[str], env: Environment, *, clock: Clo
             variant = _variant(raw)
             call = call_from_row(raw)
             where = replace(env, deterministic=True, warn_only=True) if raw.get("deterministic") else env
-            predicted = plain(forecast(variant, call, where, clock=clock))
+            found = forecast(variant, call, where, clock=clock)
+            predicted = plain(found) | _why_untold(found)
         except GuessError as error:
             raise GuessError(f"line {number}: {error.what}", error.why, error.todo) from None
         if "predicted" in raw:
@@ -81,6 +83,17 @@ def plain(found: Forecast) -> dict[str, Any]:
         **_times(found.backward, "bwd_us", "bwd_"),
     }
     return {key: value for key, value in told.items() if value is not None} | {"raises": found.raises}
+
+
+def _why_untold(found: Forecast) -> dict[str, list[str]]:
+    """Say why numbers are left out of a call that does not raise."""
+    if found.raises is not None:
+        return {}
+    forward = found.forward
+    why = list(forward.reasons) if None in (forward.kernels, forward.copies, forward.memsets) else []
+    why += [time.reason for time in (found.time, found.backward) if isinstance(time, NoEstimate)]
+    told = list(dict.fromkeys(reason for reason in why if reason != COUNTED))
+    return {"cannot_tell": told} if told else {}
 
 
 def _times(time: object, middle: str, prefix: str) -> dict[str, float]:

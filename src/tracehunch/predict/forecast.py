@@ -106,13 +106,17 @@ def forecast(
         return Forecast(variant, backend, picked, forward, none, none)
     if env.device != "cuda":  # the model of time takes other devices' kernels for CUDA's
         run = attention_run(name, call, replace(env, device="cuda"), picked=picked)
+    work = forward if env.device == "cuda" else activities_of(run.forward, env)
     launched = Launched(timed, dtype_word(call.q.dtype), backward=False, steps=_steps(run.forward))
     times = _cautious(timings(launched, env.gpu, calibration), env)
+    if not launched.steps and work.reasons:
+        none = NoEstimate(work.reasons[0])
+        times = Timings(none, none)
     after = replace(launched, backward=True, steps=_steps(run.backward))
     if isinstance(times.gpu, AttentionTime):
         forward = replace(forward, time=times.gpu.range, spent=_spent(run.forward, times.steps_us))
     flops = executed_flops(timed, dims_of(call), call.is_causal)
-    moved = _bytes(timed, call, forward)
+    moved = _bytes(timed, call, work)
     return Forecast(
         variant,
         backend,
@@ -196,9 +200,9 @@ def _untimed(timed: str | None, call: SdpaCall, env: Environment, picked: SdpaPr
     return ""
 
 
-def _bytes(timed: str, call: SdpaCall, forward: Activities) -> int:
+def _bytes(timed: str, call: SdpaCall, forward: Activities) -> int | None:
     if timed in UNFUSED:
-        return forward.bytes
+        return None if forward.kernels is None else forward.bytes
     word = dtype_word(call.q.dtype)
     return attention_work(dims_of(call), word, call.is_causal, training=call.requires_grad).least_bytes
 
@@ -209,11 +213,11 @@ def _roof(call: SdpaCall, env: Environment, calibration: Calibration | None) -> 
 
 def _bound(
     flops: int,
-    moved: int,
+    moved: int | None,
     roof: Ceilings | None,
     times: Timings,
 ) -> Bound | None:
-    if roof is None:
+    if roof is None or moved is None:
         return None
     if isinstance(times.gpu, AttentionTime) and isinstance(times.host, AttentionTime):
         late = times.host.mid_us > _HOST_BOUND * times.gpu.mid_us

@@ -126,7 +126,7 @@ def reasons(one: Expected) -> list[str]:
     said += found.forward.reasons
     if isinstance(found.time, AttentionTime):
         said += found.time.why
-    else:
+    elif found.time.reason not in said:
         said.append(f"no time: {found.time.reason}")
     if isinstance(found.backward, AttentionTime) and isinstance(found.time, AttentionTime):
         said += [why for why in found.backward.why if why not in found.time.why and why.startswith("no ")]

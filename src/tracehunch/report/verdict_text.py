@@ -81,7 +81,10 @@ def surprise_text(surprise: Surprise) -> str:
     """``guessed 5 (textbook: five ops), saw 6``."""
     claim = surprise.claim
     who = f"{claim.who}: {printable(claim.why)}" if claim.why else claim.who
-    return f"guessed {expected_text(claim)} ({who}), saw {value_text(surprise.seen, claim.unit)}"
+    expected, seen = expected_text(claim), value_text(surprise.seen, claim.unit)
+    if expected == seen:  # they differ in digits that are not shown
+        expected, seen = f"{claim.expected} {claim.unit}", f"{surprise.seen} {claim.unit}"
+    return f"guessed {expected} ({who}), saw {seen}"
 
 
 def explained_text(surprise: Surprise) -> str:

@@ -59,7 +59,9 @@ def _left_open(group: Group) -> list[str]:
 def _versions(group: Group, case: Case) -> list[Labelled]:
     """Say what other versions pick: those that the trace leaves open, or else all, where they differ."""
     if group.setting.sure:
-        picked = [(name, _named(chosen)) for name, chosen in across_versions(case.call, case.env)]
+        picked = [
+            (name, _named(chosen)) for name, chosen in across_versions(case.call, case.env, same_cuda=True)
+        ]
         label = "elsewhere"
     else:
         readings: dict[str, list[str]] = {}
@@ -107,7 +109,7 @@ def _backends(group: Group, case: Case) -> list[Labelled]:
     refused: dict[str, str] = {}
     lines: list[Labelled] = []
     for answer in answers:
-        text = _backend(group, case, answer, times.get(answer.backend))
+        text = _backend(group, case, answer, times.get(answer.backend)) + _otherwise(group, case, answer)
         lines.append((answer.backend, f"refuses as {refused[text]} does" if text in refused else text))
         if answer.accepted is False:
             refused.setdefault(text, answer.backend)
@@ -132,6 +134,16 @@ def _backend(group: Group, case: Case, answer: BackendAnswer, time: AttentionTim
     ran = "ran; " if answer.backend == group.ran else ""
     picked = case.prediction.chosen
     return f"{ran}takes the call{f', but is asked after {picked}' if picked else ''}{expected}"
+
+
+def _otherwise(group: Group, case: Case, answer: BackendAnswer) -> str:
+    """Say under which of the versions that the trace leaves open a backend answers otherwise."""
+    other: dict[str, str] = {}
+    for one in group.cases:
+        same = next((it for it in one.prediction.answers if it.backend == answer.backend), None)
+        if one.env.torch != case.env.torch and same is not None and same.accepted is not answer.accepted:
+            other.setdefault(one.env.torch_name, "refuses" if same.accepted is False else "takes the call")
+    return f"; under torch {_runs(list(other.items()))}" if other else ""
 
 
 def _why_first(case: Case, backend: str) -> str:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tracehunch.predict.roofline import AttentionDims
 from tracehunch.predict.roofline.coefficients import Kernel
-from tracehunch.predict.roofline.schedule import Blocks, Pace, larger, makespan, tiled
+from tracehunch.predict.roofline.schedule import Blocks, Pace, larger, makespan, tiled, turned
 from tracehunch.predict.roofline.split import flash_splits
 
 TRUTH = Path(__file__).parents[2] / "data" / "truth" / "attention_activities_h200.jsonl.gz"
@@ -35,6 +35,24 @@ def test_tiles_of_a_causal_mask(calls: int, rows: int, columns: int, tile: tuple
     assert blocks.count == strips * calls
     assert blocks.mean_tiles == pytest.approx(sum(needed) / strips)
     assert blocks.most_tiles == needed[-1]
+
+
+@given(
+    st.integers(1, 700),
+    st.integers(1, 700),
+    st.sampled_from([(128, 128), (128, 64), (64, 128), (16, 128), (48, 80)]),
+)
+def test_tiles_of_a_causal_backward(keys: int, queries: int, tile: tuple[int, int]) -> None:
+    blocks = turned(3, keys, queries, Kernel("test", 64, *tile, 1, "own"), causal=True)
+    needed = [-(-max(queries - first, 0) // tile[0]) for first in range(0, keys, tile[1])]
+    assert blocks.count == 3 * len(needed)
+    assert blocks.mean_tiles == pytest.approx(sum(needed) / len(needed))
+
+
+def test_tiles_of_absurd_lengths_are_counted_at_once() -> None:
+    keys = 64 * 10**12
+    blocks = turned(1, keys, keys, Kernel("test", 64, 64, 64, 1, "own"), causal=True)
+    assert blocks.mean_tiles == pytest.approx((10**12 + 1) / 2)
 
 
 def test_one_wave_takes_one_block_and_two_take_two() -> None:

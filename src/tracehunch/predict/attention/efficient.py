@@ -18,7 +18,7 @@ from tracehunch.predict.activities import Activities, KernelGuess
 from tracehunch.predict.attention import kernels
 from tracehunch.predict.attention.fused import add_fused, dims_of
 from tracehunch.predict.attention.masks import for_efficient, mask_gradient
-from tracehunch.predict.attention.program import Program
+from tracehunch.predict.attention.program import Program, UntoldError
 from tracehunch.predict.attention.views import fresh, transposed
 from tracehunch.predict.environment import Environment
 from tracehunch.predict.ops.dtypes import dtype_word
@@ -47,6 +47,8 @@ def forward(program: Program, call: SdpaCall) -> TensorSpec:
         why = "the efficient backend's kernels for grouped heads, new in torch 2.14, were not seen"
         program.note(Activities(confidence="low", reasons=(why,)))
     widest = max(q.shape[-1], v.shape[-1])
+    if widest > _ANY:
+        raise UntoldError(f"the efficient backend's kernels end at head dimension {_ANY:,}")
     in_registers = widest <= 128  # the widest tile of a result
     tile = "64x64" if widest <= 64 else "64x128" if in_registers else "32x128"
     program.empty(q.dtype, _FORWARD_OP)

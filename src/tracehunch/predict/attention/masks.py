@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Final
 
 from tracehunch.predict.attention import kernels
-from tracehunch.predict.attention.program import SCALAR, Program
+from tracehunch.predict.attention.program import SCALAR, Program, UntoldError
 from tracehunch.predict.attention.views import Sizes, expanded, fresh
 from tracehunch.predict.sdpa.tensor import TensorSpec
 
@@ -41,6 +41,8 @@ def padded(program: Program, t: TensorSpec, multiple: int) -> TensorSpec:
 
 def for_efficient(program: Program, mask: TensorSpec, dtype: str) -> TensorSpec:
     """Return the mask as the efficient backend takes it; expanding it to all heads is a view."""
+    if not mask.shape:
+        raise UntoldError("what the efficient backend does with a mask without dimensions is not known")
     bias = as_bias(program, mask, dtype)
     whole = padded(program, bias, ALIGNMENT)
     return replace(whole, shape=bias.shape)

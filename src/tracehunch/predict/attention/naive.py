@@ -6,12 +6,13 @@ memcpy), `masked_fill_` does not. Grouped heads first repeat keys and values. Dr
 
 from tracehunch.predict.attention import kernels
 from tracehunch.predict.attention.composed import product_backward, summed_to, turned
-from tracehunch.predict.attention.program import Program, swapped
-from tracehunch.predict.attention.views import expanded, fresh
+from tracehunch.predict.attention.program import Program, UntoldError, swapped
+from tracehunch.predict.attention.views import broadcast, expanded, fresh
 from tracehunch.predict.sdpa.call import SdpaCall
 from tracehunch.predict.sdpa.tensor import TensorSpec
 
 _HEADS = -3
+_MATRIX = -2
 
 
 def forward(program: Program, call: SdpaCall, *, in_place: bool) -> TensorSpec:
@@ -65,6 +66,39 @@ def heads_per_key(call: SdpaCall) -> int:
         return 1
     heads, shared = call.q.shape[_HEADS], call.k.shape[_HEADS]
     return heads // shared if shared and heads % shared == 0 else 1
+
+
+def mask_error(call: SdpaCall, *, in_place: bool) -> str:
+    """Return the error that a mask of the wrong shape ends in, "" for none.
+
+    Raises:
+        UntoldError: the mask makes more scores of them than there were.
+
+    """
+    if call.mask is None:
+        return ""
+    batch = broadcast(call.q.shape[:_MATRIX], call.k.shape[:_MATRIX]) or call.q.shape[:_MATRIX]
+    scores, mask = (*batch, call.q.shape[-2], call.k.shape[-2]), call.mask.shape
+    whole = broadcast(scores, mask)
+    if whole == scores:
+        return ""
+    if whole is None:
+        pairs = zip(reversed(scores), reversed(mask), strict=False)
+        at, one, other = next(
+            (at, one, other)
+            for at, (one, other) in enumerate(pairs)
+            if one != other and 1 not in (one, other)
+        )
+        dim = max(len(scores), len(mask)) - 1 - at
+        if not in_place and _is_boolean(call):  # masked_fill names the mask first
+            one, other = other, one
+        return (
+            f"The size of tensor a ({one}) must match the size of tensor b ({other}) "
+            f"at non-singleton dimension {dim}"
+        )
+    if in_place and _is_boolean(call):
+        return f"output with shape {list(scores)} doesn't match the broadcast shape {list(whole)}"
+    raise UntoldError(f"a mask of shape {mask} is larger than the scores")
 
 
 def _is_boolean(call: SdpaCall) -> bool:

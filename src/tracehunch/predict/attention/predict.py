@@ -8,6 +8,7 @@ from tracehunch.errors import GuessError
 from tracehunch.guess.model import Confidence
 from tracehunch.predict.activities import COUNTED, Activities, cannot_tell, total
 from tracehunch.predict.attention import composed, cudnn, efficient, flash, naive
+from tracehunch.predict.attention.memory import too_large
 from tracehunch.predict.attention.program import Part, Program, UntoldError
 from tracehunch.predict.attention.views import broadcast
 from tracehunch.predict.environment import Backend, Environment
@@ -126,10 +127,8 @@ def attention_run(
 
     """
     name = _known(variant)
-    if env.device == "cpu":
-        return _both(Activities(reasons=("a CPU runs no GPU kernels",)))
     if env.device != "cuda":
-        return _untold(f"what attention runs on {env.device} is not known kernel by kernel")
+        return _elsewhere(name, call, env, picked)
     if any(t.numel == 0 for t in call.inputs):
         return _untold("without elements, PyTorch answers by small operations of its own")
     try:
@@ -142,11 +141,41 @@ def attention_run(
         return _untold(str(unknown))
 
 
+def _elsewhere(name: str, call: SdpaCall, env: Environment, picked: SdpaPrediction | None) -> Run:
+    """Return what is known of devices other than CUDA's: on ROCm, which shares its code, the error."""
+    if env.device == "rocm" and (error := _error_elsewhere(name, call, env, picked)):
+        return _both(_raised(error))
+    if env.device == "cpu":
+        return _both(Activities(reasons=("a CPU runs no GPU kernels",)))
+    return _untold(f"what attention runs on {env.device} is not known kernel by kernel")
+
+
+def _error_elsewhere(name: str, call: SdpaCall, env: Environment, picked: SdpaPrediction | None) -> str:
+    """Return the error that a call ends in whatever the GPU's kernels are, "" for none that is known."""
+    if name not in BY_HAND:
+        return (picked or predict_sdpa(call, pinned_to(name, env))).raises or ""
+    if all(t.numel for t in call.inputs) and _heads_misfit(call):
+        return _no_broadcast(call)
+    try:
+        return naive.mask_error(call, in_place=name == "naive_inplace")
+    except UntoldError:
+        return ""
+
+
+def _heads_misfit(call: SdpaCall) -> bool:
+    """Whether queries and keys neither broadcast nor group."""
+    return naive.heads_per_key(call) == 1 and broadcast(call.q.shape[:-2], call.k.shape[:-2]) is None
+
+
 def _by_hand(
     name: str, call: SdpaCall, env: Environment, gradient: TensorSpec | None, *, backward: bool
 ) -> Run:
-    if naive.heads_per_key(call) == 1 and broadcast(call.q.shape[:-2], call.k.shape[:-2]) is None:
+    if _heads_misfit(call):
         return _both(Activities(raises=_no_broadcast(call)))
+    if error := naive.mask_error(call, in_place=name == "naive_inplace"):
+        return _both(Activities(raises=error))
+    if reason := too_large(call, env, scores=True):
+        return _untold(reason)
     program, after = Program(env), Program(env)
     out = naive.forward(program, call, in_place=name == "naive_inplace")
     if backward:
@@ -163,6 +192,8 @@ def _sdpa(
         return _untold(picked.cannot_tell or "PyTorch answers this call without a backend")
     if picked.ran == "flash" and env.flash_version != "FA2":
         return _untold(f"the kernels of {env.flash_version} are not known")
+    if reason := too_large(call, env, scores=picked.ran == "math"):
+        return _untold(reason)
     backend, program, after = _BACKENDS[picked.ran], Program(env, _SDPA), Program(env, _SDPA)
     out = backend.forward(program, call)
     if backward:

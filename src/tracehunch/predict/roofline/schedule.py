@@ -62,8 +62,20 @@ def turned(calls: int, keys: int, queries: int, kernel: Kernel, *, causal: bool)
     strips, most = -(-keys // kernel.keys), -(-queries // kernel.queries)
     if not causal:
         return Blocks(strips * calls, most, most)
-    tiles = [-(-max(queries - first, 0) // kernel.queries) for first in range(0, keys, kernel.keys)]
-    return Blocks(strips * calls, sum(tiles) / strips, most)
+    busy = min(strips, -(-queries // kernel.keys))  # strips of keys that some query sees
+    shortest = queries - (busy - 1) * kernel.keys
+    total = _floors(busy, kernel.queries, kernel.keys, shortest + kernel.queries - 1)
+    return Blocks(strips * calls, total / strips, most)
+
+
+def _floors(count: int, divisor: int, step: int, first: int) -> int:
+    """Sum of (i * step + first) // divisor for i from 0 to `count` - 1, by Euclid's algorithm."""
+    if not count:
+        return 0
+    total = count * (count - 1) // 2 * (step // divisor) + count * (first // divisor)
+    step, first = step % divisor, first % divisor
+    whole, rest = divmod(step * count + first, divisor)
+    return total + _floors(whole, step, divisor, rest) if step else total
 
 
 def _triangle(strips: int, row_tile: int, column_tile: int) -> int:

@@ -57,11 +57,14 @@ def _rejections(
     return tuple(found)
 
 
-def moved(env: Environment, release: Release) -> Environment:
-    """Return the environment under another release; a cuDNN and CUDA that are the wheel's move with it."""
+def moved(env: Environment, release: Release, *, same_cuda: bool = False) -> Environment:
+    """Return the environment under another release; a cuDNN and CUDA that are the wheel's move with it.
+
+    With `same_cuda` it is that release's wheel for the CUDA there is.
+    """
     own = releases().get(env.torch)
     pinned = own is not None and env.cudnn == own.cudnn_of(env.cuda)
-    built = own is not None and env.cuda == own.cuda
+    built = not same_cuda and own is not None and env.cuda == own.cuda
     cuda = release.cuda if built else env.cuda
     return replace(
         env, torch=release.torch, micro=None, cudnn=release.cudnn_of(cuda) if pinned else env.cudnn, cuda=cuda

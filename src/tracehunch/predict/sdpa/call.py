@@ -14,6 +14,10 @@ MASKS: Final = ("bool", "bool_bcast", "same", "float32")
 """Masks by word: boolean (B, H, S, Sk), boolean (S, Sk), and additive (S, Sk) of q's type or float32."""
 
 
+_LARGEST: Final = 2**63 - 1
+"""Of a size in PyTorch."""
+
+
 @dataclass(frozen=True, slots=True)
 class SdpaCall:
     """A call's arguments without their values.
@@ -75,7 +79,7 @@ def sdpa_call(
     `mask` is a word of `MASKS`, a shape (of `mask_dtype`, contiguous) or a tensor.
 
     Raises:
-        GuessError: a size below 0, or a layout, mask or data type that is not known.
+        GuessError: a size or dropout that cannot be, or a layout, mask or data type that is not known.
 
     """
     dtype = dtype_name(dtype)
@@ -85,8 +89,9 @@ def sdpa_call(
     sizes = {"batch": batch, "heads": heads, "length": length, "head_dim": head_dim}
     sizes |= {"kv_heads": kv_heads, "keys": keys, "value_dim": value_dim}
     for name, size in sizes.items():
-        if size < 0:
-            raise GuessError(f"{name} is {size}", "a size is at least 0", f"give {name} another value")
+        _check_size(name, size)
+    if not 0 <= dropout <= 1:
+        raise GuessError(f"dropout is {dropout}", "it is a probability", "give 0 to 1")
     return SdpaCall(
         q=tensor((batch, heads, length, head_dim), dtype, layout, requires_grad=requires_grad),
         k=tensor((batch, kv_heads, keys, head_dim), dtype, layout, requires_grad=requires_grad),
@@ -100,6 +105,11 @@ def sdpa_call(
     )
 
 
+def _check_size(name: str, size: int) -> None:
+    if not 0 <= size <= _LARGEST:
+        raise GuessError(f"{name} is {size}", "a size is 0 to 2^63 - 1", f"give {name} another value")
+
+
 def _mask(
     mask: str | tuple[int, ...] | TensorSpec | None,
     full: tuple[int, int, int, int],
@@ -109,6 +119,8 @@ def _mask(
     if mask is None or isinstance(mask, TensorSpec):
         return mask
     if isinstance(mask, tuple):
+        for size in mask:
+            _check_size("a size of the mask", size)
         return tensor(mask, mask_dtype)
     *_, length, keys = full
     if mask == "bool":

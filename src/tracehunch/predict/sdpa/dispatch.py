@@ -105,10 +105,18 @@ def _error(
     return backend_error(call, env, chosen)
 
 
-def across_versions(call: SdpaCall, env: Environment) -> tuple[tuple[str, Choice | None], ...]:
-    """Return what each exactly known version picks, as ("2.13", "cudnn"), with its own wheel's cuDNN."""
+def across_versions(
+    call: SdpaCall, env: Environment, *, same_cuda: bool = False
+) -> tuple[tuple[str, Choice | None], ...]:
+    """Return what each exactly known version picks, as ("2.13", "cudnn"), with its own wheel's cuDNN.
+
+    With `same_cuda` that wheel is the one for the CUDA of `env`.
+    """
     return tuple(
-        (f"{release.torch[0]}.{release.torch[1]}", predict_sdpa(call, moved(env, release)).chosen)
+        (
+            f"{release.torch[0]}.{release.torch[1]}",
+            predict_sdpa(call, moved(env, release, same_cuda=same_cuda)).chosen,
+        )
         for release in releases().values()
         if release.exact
     )

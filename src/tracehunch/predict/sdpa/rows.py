@@ -115,6 +115,8 @@ def decoded(text: str) -> dict[str, Any]:
         raw = msgspec.json.decode(text)
     except msgspec.DecodeError as error:
         raise GuessError("no JSON", str(error), "give one JSON object a line") from None
+    except RecursionError:
+        raise GuessError("no JSON", "it is nested too deeply", "give one JSON object a line") from None
     if not isinstance(raw, dict):
         raise GuessError("no JSON object", f"it is a {type(raw).__name__}", "give one JSON object a line")
     return raw
