@@ -127,7 +127,8 @@ def test_a_folder_is_its_newest_trace(run, tmp_path, h200):
     assert code == 0
     assert f"{tmp_path}/shapes_naive_inplace.json.gz" in out.replace("\n          ", "")
     assert "attn_fwd is faster" in out
-    assert "the newest trace in the folder, was taken; the others: shapes_naive.json.gz" in out
+    taken = "the newest trace in the folder, was taken; the others: shapes_naive.json.gz"
+    assert taken in " ".join(out.split())  # where lines break depends on the length of the path
 
 
 def test_standard_input_is_one_of_the_two(h200):
