@@ -126,7 +126,7 @@ def _by_look(head: bytes) -> ReadError | None:
 
 
 def _other_text(text: Text, pos: int) -> ReadError:
-    start = printable(bytes(text[pos : pos + 24]).decode("utf-8", "replace").split("\n")[0], 24)
+    start = _visible(printable(bytes(text[pos : pos + 24]).decode("utf-8", "replace").split("\n")[0], 24))
     if value_end(text, pos) is not None and is_sound(bytes(text[:_HEAD])):
         return ReadError(
             "not a trace",
@@ -138,6 +138,11 @@ def _other_text(text: Text, pos: int) -> ReadError:
         "a trace begins with a brace or a bracket",
         GIVE_TRACE,
     )
+
+
+def _visible(text: str) -> str:
+    """Show spaces of other kinds, and what has no shape, as escapes: they may be why the file is not JSON."""
+    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
 
 
 def _pickle(text: Text, head: bytes) -> ReadError:
