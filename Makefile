@@ -42,5 +42,5 @@ $(VENV)/.try: $(VENV)/bin/python $(SETUP)
 	@touch $@
 
 $(VENV)/.test: $(VENV)/bin/python $(SETUP)
-	$(PIP) --editable '.[torch,fast,zstd,dev]'
+	$(PIP) --editable '.[torch,fast,zstd,transformers,lightning,notebook,dev]'
 	@touch $@
