@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
@@ -20,7 +21,8 @@ _PATIENCE_S: Final = 1.0
 @contextmanager
 def reading(label: str) -> Iterator[Callable[[float], None] | None]:
     """Yield a function that takes the fraction done, or None where nobody watches."""
-    if sys.stderr is None or not sys.stderr.isatty():  # None: closed
+    ending = not threading.main_thread().is_alive()  # exit handlers can start no thread to draw in
+    if ending or sys.stderr is None or not sys.stderr.isatty():  # None: closed
         yield None
         return
     bar = _Bar(f"reading {shorten(printable(label), 40)}")

@@ -1,0 +1,267 @@
+"""``tracehunch run``: scripts run as users run them, each in a process of its own."""
+
+import gzip
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from tracehunch.cli import main
+
+pytest.importorskip("torch")
+
+TRAIN = """
+import sys, torch
+def train(steps, optimizers=1, micro=1):
+    model = torch.nn.Linear(8, 8)
+    each = [torch.optim.SGD(model.parameters(), lr=0.1) for _ in range(optimizers)]
+    for _ in range(steps):
+        for _ in range(micro):
+            model(torch.ones(4, 8)).sum().backward()
+        for one in each:
+            one.step()
+        model.zero_grad()
+"""
+SCRIPTS = {
+    "plain": TRAIN + "train(8, micro=2); print('said', sys.argv[1:])",
+    "turns": TRAIN + "train(9, optimizers=2)",
+    "raises": TRAIN + "train(5)\ndef f(): raise ValueError('boom')\nf()",
+    "hard": TRAIN + "import os; train(5); os._exit(9)",
+    "terminated": TRAIN
+    + "import os, signal, time; train(5); os.kill(os.getpid(), signal.SIGTERM); time.sleep(9)",
+    "interrupted": TRAIN + "import os, signal; train(5); os.kill(os.getpid(), signal.SIGINT)",
+    "short": TRAIN + "train(2); sys.exit('no more')",
+    "without": "import sys; print(sys.stdin.read().upper()); sys.exit(4)",
+    "serves": (
+        "import torch\nmodel, loss = torch.nn.Linear(8, 8), torch.nn.MSELoss()\n"
+        "for _ in range(9): y = model(torch.ones(2, 8)); loss(y, y)"
+    ),
+    "functions": "import torch\nx = torch.ones(8, 8)\nfor _ in range(10): x = x @ x",
+    "profiles": TRAIN
+    + (
+        "with torch.profiler.profile() as p: train(3)\n"
+        "assert any(one.name == 'aten::addmm' for one in p.events())\ntrain(9)"
+    ),
+    "forks": TRAIN
+    + (
+        "import os\ntrain(5)\npid = os.fork()\nif pid == 0: train(50); sys.exit(3)\n"
+        "print('child', os.waitpid(pid, 0)[1] >> 8)"
+    ),
+    "threads": TRAIN + "import threading; threading.Thread(target=train, args=(8,)).start()",
+    "endless": "import torch\nx = torch.ones(8, 8)\nfor _ in range(10**9 if __name__ == '__main__' else 0):\n"
+    "    x = x + 1\n    if not torch.autograd.profiler._is_profiler_enabled: break",
+    "compiled": (
+        "import torch\nfrom torch._dynamo.utils import counters\n"
+        "model = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.GELU(), torch.nn.Linear(8, 1))\n"
+        "model[1].register_forward_hook(lambda *_: None)\n"
+        "adam, run = torch.optim.AdamW(model.parameters()), torch.compile(model, backend='aot_eager')\n"
+        "for _ in range(8): run(torch.ones(4, 8)).sum().backward(); adam.step(); adam.zero_grad()\n"
+        "print(*(dict(counters[one]) for one in ('frames', 'graph_break', 'recompiles')))\n"
+        "print(counters['stats']['unique_graphs'], torch.nn.Module.__call__.__code__.co_name)"
+    ),
+    "workers": (
+        "import multiprocessing, sys, torch\n"
+        "from torch.utils.data import DataLoader\n"
+        "def job(queue): queue.put((__name__, sys.argv[1:]))\n"
+        "def main():\n"
+        "    model = torch.nn.Linear(1, 1); sgd = torch.optim.SGD(model.parameters())\n"
+        "    for x in DataLoader(torch.ones(8, 1), num_workers=1, multiprocessing_context='fork'):\n"
+        "        model(x).sum().backward(); sgd.step()\n"
+        "    spawn = multiprocessing.get_context('spawn'); queue = spawn.Queue()\n"
+        "    child = spawn.Process(target=job, args=(queue,)); child.start()\n"
+        "    print(*queue.get()); child.join()\n"
+        "if __name__ == '__main__': main()"
+    ),
+}
+OPTIONS = {"endless": ["--max-seconds", "0.2"]}
+LOOKS = {"plain"}
+
+
+def tracehunch(folder, *words, **more):
+    environment = {**os.environ, "COLUMNS": "80", "NO_COLOR": "1", "OMP_NUM_THREADS": "1"}
+    return subprocess.run(
+        [sys.executable, "-m", "tracehunch", "run", *words],
+        cwd=folder, env=environment, capture_output=True, text=True, timeout=120, check=False, **more,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory):
+    """A function that returns how a script of SCRIPTS ended, and its trace's events; each runs once."""
+    folder = tmp_path_factory.mktemp("scripts")
+    for name, text in SCRIPTS.items():
+        (folder / f"{name}.py").write_text(text)
+
+    def once(name):
+        look = [] if name in LOOKS else ["--no-look"]
+        options = [*look, *OPTIONS.get(name, [])]
+        return tracehunch(folder, *options, f"{name}.py", "--skip", "x", input="some input")
+
+    with ThreadPoolExecutor(2) as pool:
+        done = dict(zip(SCRIPTS, pool.map(once, SCRIPTS), strict=True))
+    return lambda name: (done[name], events(folder / f"tracehunch-{name}.json.gz"))
+
+
+def events(path: Path):
+    return json.loads(gzip.decompress(path.read_bytes()))["traceEvents"] if path.exists() else None
+
+
+def count(trace, name):
+    return Counter(event.get("name", "").partition("#")[0] for event in trace if event.get("ph") == "X")[name]
+
+
+def test_optimizer_steps_are_recorded_and_looked_at(ran):
+    done, trace = ran("plain")
+    assert done.returncode == 0
+    assert done.stdout == "said ['--skip', 'x']\n"  # and nothing of ours
+    assert count(trace, "ProfilerStep") == 3
+    assert count(trace, "aten::addmm") == 6  # two micro batches a step
+    assert count(trace, "Optimizer.step") == 3
+    assert "recorded 3 optimizer steps: tracehunch-plain.json.gz; the script goes on" in done.stderr
+    assert "ProfilerStep" in done.stderr
+    assert "\nNext: tracehunch " in done.stderr
+
+
+def test_a_step_is_a_round_of_all_optimizers(ran):
+    _, trace = ran("turns")
+    assert count(trace, "ProfilerStep") == 3
+    assert count(trace, "Optimizer.step") == 6
+
+
+@pytest.mark.parametrize(
+    ("name", "status"),
+    [("raises", 1), ("hard", 9), ("terminated", -signal.SIGTERM), ("interrupted", -signal.SIGINT)],
+)
+def test_a_broken_off_script_leaves_a_whole_trace_and_its_own_status(ran, name, status):
+    done, trace = ran(name)
+    assert done.returncode == status
+    assert count(trace, "Optimizer.step") == 2  # of three that were wanted
+    assert "recorded 2 optimizer steps (ended after 2 of 3 steps)" in done.stderr
+
+
+def test_a_traceback_is_as_pythons(ran):
+    done, _ = ran("raises")
+    assert done.stderr.splitlines()[0] == "Traceback (most recent call last):"
+    assert done.stderr.count("  File ") == 2
+    assert "ValueError: boom" in done.stderr
+
+
+def test_too_few_steps_are_recorded_as_a_whole(ran):
+    done, trace = ran("short")
+    assert done.returncode == 1
+    assert "no more" in done.stderr
+    assert "the script as a whole (2 optimizer steps and 2 forwards, too few with 2 skipped" in done.stderr
+    assert count(trace, "Optimizer.step") == 2
+
+
+def test_a_script_without_torch_runs_as_ever(ran):
+    done, trace = ran("without")
+    assert (done.returncode, done.stdout) == (4, "SOME INPUT\n")
+    assert "nothing was recorded: the script did not import torch" in done.stderr
+    assert trace is None
+
+
+def test_forwards_of_the_outermost_model_are_steps_where_nothing_is_trained(ran):
+    done, trace = ran("serves")
+    assert "recorded 3 forwards" in done.stderr
+    assert (count(trace, "ProfilerStep"), count(trace, "aten::addmm")) == (3, 3)
+
+
+def test_a_script_without_steps_is_recorded_as_a_whole(ran):
+    done, trace = ran("functions")
+    assert "recorded the script as a whole" in done.stderr
+    assert count(trace, "aten::mm") == 10
+
+
+def test_what_takes_too_long_is_cut(ran):
+    done, trace = ran("endless")
+    assert done.returncode == 0
+    assert "the script as a whole (cut after 0.2 s, see --max-seconds)" in done.stderr
+    assert count(trace, "aten::add")
+
+
+def test_a_profiler_of_the_scripts_own_goes_first(ran):
+    done, trace = ran("profiles")
+    assert done.returncode == 0, done.stderr
+    assert "the script has a profiler of its own" in done.stderr
+    assert trace is None
+
+
+def test_children_are_neither_recorded_nor_broken(ran):
+    done, trace = ran("forks")
+    assert (done.returncode, done.stdout) == (0, "child 3\n")
+    assert done.stderr.count("recorded") == 1
+    assert count(trace, "Optimizer.step") == 2
+    done, trace = ran("workers")
+    assert (done.returncode, done.stdout) == (0, "__mp_main__ ['--skip', 'x']\n")
+    assert count(trace, "ProfilerStep") == 3
+
+
+def test_threads_that_outlive_the_script_are_recorded(ran):
+    done, trace = ran("threads")
+    assert done.returncode == 0
+    assert count(trace, "Optimizer.step") == 3
+
+
+def test_compiled_code_notices_nothing(ran, tmp_path):
+    done, trace = ran("compiled")
+    (tmp_path / "compiled.py").write_text(SCRIPTS["compiled"])
+    alone = subprocess.run(
+        [sys.executable, "compiled.py"], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == alone.stdout
+    assert count(trace, "ProfilerStep") == 3
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((), "no script given"),
+        (("none.py",), "cannot run none.py: No such file or directory"),
+        (("-m", "none.such"), "no module named none.such"),
+        (("--format", "json", "s.py"), "needs -o FILE"),
+        (("--no-look", "--fail-on", "note", "s.py"), "--no-look leaves nothing to report"),
+        (("--guess", "none.toml", "s.py"), "none.toml"),
+    ],
+)
+def test_usage_errors_come_before_the_script_runs(tmp_path, capsys, monkeypatch, words, said):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "s.py").write_text("print('ran')")
+    with pytest.raises(SystemExit) as stop:
+        main(["run", *words])
+    out, err = capsys.readouterr()
+    assert (stop.value.code, out) == (2, "")
+    assert said in err
+
+
+def test_a_guess_is_checked_and_two_ranks_are_told_apart(tmp_path):
+    (tmp_path / "ddp.py").write_text(
+        "import torch, torch.distributed as dist\ndist.init_process_group('gloo')\n"
+        "model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(8, 8))\n"
+        "sgd = torch.optim.SGD(model.parameters())\n"
+        "for _ in range(6): model(torch.ones(4, 8)).sum().backward(); sgd.step()\n"
+        "dist.destroy_process_group()"
+    )
+    (tmp_path / "hunch.toml").write_text('[[guess]]\nscope = "step"\nleaf_ops = 1\n')
+    launched = [
+        subprocess.Popen(
+            [sys.executable, "-m", "tracehunch", "run", "--guess", "hunch.toml", "-o", "v.json", "ddp.py"],
+            cwd=tmp_path, stderr=subprocess.PIPE, text=True,
+            env={**os.environ, "RANK": str(rank), "WORLD_SIZE": "2", "LOCAL_RANK": str(rank),
+                 "MASTER_ADDR": "localhost", "MASTER_PORT": str(20_000 + os.getpid() % 20_000)},
+        )
+        for rank in (0, 1)
+    ]  # fmt: skip
+    (_, first), (_, second) = (one.communicate(timeout=120) for one in launched)
+    assert [one.returncode for one in launched] == [1, 0], first + second  # rank 0 alone judges
+    assert "leaf_ops in ProfilerStep is a surprise" in first
+    assert "tracehunch:" not in second
+    assert json.loads((tmp_path / "v.json").read_text())["verdict"]["surprises"]
+    for rank in (0, 1):
+        assert count(events(tmp_path / f"tracehunch-ddp-rank{rank}.json.gz"), "gloo:all_reduce")
