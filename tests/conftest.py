@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytest_plugins = ["pytester"]
 
 DATA = Path(__file__).parent / "data"
 H200 = DATA / "h200"
@@ -49,6 +56,28 @@ def big_trace() -> Path:
     if not path.is_file():
         pytest.skip(f"no trace at {path} (set TRACEHUNCH_EXTRA_TRACES)")
     return path
+
+
+_BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+_BROWSER_FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+)
+
+
+@pytest.fixture(scope="module")  # no longer: while it runs, nothing else of the process can use asyncio
+def browser() -> Iterator[Any]:
+    """A real browser; the test is skipped where there is none."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    path = next((found for name in _BROWSERS if (found := shutil.which(name))), None)
+    if path is None:
+        pytest.skip("no Chromium on this machine (Debian: apt install chromium)")
+    with playwright.sync_playwright() as started:
+        opened = started.chromium.launch(executable_path=path, args=list(_BROWSER_FLAGS))
+        yield opened
+        opened.close()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -1,1 +1,0 @@
-"""pytest fixture and marker that hold a trace of a test against what was guessed."""
