@@ -1,1 +1,0 @@
-"""The cell magic that asks for a guess before it runs the cell."""
