@@ -296,3 +296,4 @@ def test_on_an_unknown_gpu_the_products_own_time_is_the_measure(raw, facts_from)
 def test_on_a_cpu_too(cpu, name, scopes):
     found = findings(measure(link(read(cpu / f"{name}.json.gz"))))
     assert [one.scope for one in found] == scopes
+    assert not any("expected to take 0 us" in one.summary for one in found)

@@ -10,7 +10,7 @@ from tracehunch.errors import GuessError
 from tracehunch.facts.vocabulary import KEYS
 from tracehunch.guess import Claim, Guess
 from tracehunch.guess.hunch import parse_hunch, read_hunch
-from tracehunch.guess.relation import LEADS_KEYS
+from tracehunch.guess.relation import LEADS_KEYS, MERGED_KEYS
 from tracehunch.guess.words import CHOICES, CLOSED
 from tracehunch.guess.write import write_hunch
 
@@ -165,6 +165,9 @@ def guesses(draw):
         unit = KEYS[key].unit
         if key in LEADS_KEYS:
             relation, expected = "leads", tuple(draw(st.lists(ANY_TEXT, min_size=1, max_size=3)))
+        elif key in MERGED_KEYS:
+            names = st.lists(ANY_TEXT, min_size=1, max_size=3, unique=True)
+            relation, expected = "merged", tuple(draw(names))
         elif unit == "text":
             words = st.sampled_from(CHOICES[key]) if key in CLOSED else ANY_TEXT
             relation, expected = "==", draw(words)

@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 
 from tracehunch.checks._activities import launched
 from tracehunch.checks._ancestry import enclosing
-from tracehunch.checks._compiled import is_graph_call, is_region
 from tracehunch.checks._copy_fixes import ADDING
 from tracehunch.checks._products import sizes
+from tracehunch.facts.compiled.rows import is_graph_call, is_region
 from tracehunch.facts.compiler import innermost, is_autotuning
 from tracehunch.facts.model import Facts, KernelUse
 from tracehunch.kernels import is_copy_kernel

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from tracehunch.checks._activities import launched, uses
 from tracehunch.checks._ancestry import called_op
-from tracehunch.checks._compiled import annotated, is_graph_call, is_lookup, is_region
 from tracehunch.checks._scopes import durations_us
+from tracehunch.facts.compiled.rows import annotated, is_graph_call, is_lookup, is_region
 from tracehunch.facts.compiler import innermost, is_compiler
 from tracehunch.facts.model import Facts, KernelUse
 from tracehunch.trace.model import Cat, Int64

@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tracehunch.checks._activities import on_gpu
-from tracehunch.checks._compilations import Compilation, compilations, compiling
 from tracehunch.checks._compiled import cover_of
 from tracehunch.checks._idle import IdleCause, idle_of
 from tracehunch.checks._scopes import call_of, place_rows
+from tracehunch.facts.compiled.compilations import Compilation, compilations, compiling
 from tracehunch.facts.intervals import Cover
 from tracehunch.facts.model import Facts, ScopeFacts
 from tracehunch.trace.model import Int64

@@ -6,9 +6,9 @@ from typing import Final
 
 import numpy as np
 
-from tracehunch.checks._compilations import region_id
-from tracehunch.checks._compiled import annotated, is_region
 from tracehunch.checks._products import sizes
+from tracehunch.facts.compiled.compilations import region_id
+from tracehunch.facts.compiled.rows import annotated, is_region
 from tracehunch.facts.compiler import innermost, is_compiler
 from tracehunch.tree import NONE, Tree
 from tracehunch.units import count

@@ -5,6 +5,7 @@ from typing import Final, Literal, NamedTuple
 
 import numpy as np
 
+from tracehunch.checks._ancestry import called_op
 from tracehunch.checks._attention_by_hand import Sizes
 from tracehunch.checks._attention_work import ByHand
 from tracehunch.checks._fused_time import Estimate, from_unfused_matrix_time
@@ -105,5 +106,11 @@ def _backends(gpu: Gpu, call: _Call) -> tuple[str, ...]:
 
 
 def _matrix_us(facts: Facts, rows: Int64) -> float:
-    products = matrix_products(facts, rows)
-    return float(np.sum(durations_us(facts.tree.trace, products)))
+    """Time of the products among GPU activities, or inside the ops that a program on a CPU called."""
+    tree = facts.tree
+    if len(tree.trace.gpu.row):
+        products = matrix_products(facts, rows)
+    else:
+        ops = matrix_products(facts, tree.ops)
+        products = ops[np.isin(called_op(tree, ops), rows)]
+    return float(np.sum(durations_us(tree.trace, products)))

@@ -33,14 +33,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tracehunch.checks._activities import on_gpu
-from tracehunch.checks._compilations import compiling
-from tracehunch.checks._compiled import annotated, cover_of, is_lookup, is_region, wrapper_spans
+from tracehunch.checks._compiled import cover_of, wrapper_spans
 from tracehunch.checks._idle import IdleCause, idle_of
 from tracehunch.checks._recompilations import Compiled, compiled_by_scope, idle_pieces, saved_us, stake_words
 from tracehunch.checks._scopes import by_call_us, place, place_rows
 from tracehunch.checks._spans import Spans
 from tracehunch.checks._words import at_source
 from tracehunch.facts.column import Bool
+from tracehunch.facts.compiled.compilations import compiling
+from tracehunch.facts.compiled.rows import annotated, is_lookup, is_region
 from tracehunch.facts.compiler import innermost, is_autotuning
 from tracehunch.facts.intervals import Cover
 from tracehunch.facts.model import Facts, ScopeFacts

@@ -31,12 +31,12 @@ from typing import Final
 
 import numpy as np
 
-from tracehunch.checks._compilations import region_id
-from tracehunch.checks._compiled import annotated, is_region
 from tracehunch.checks._recompilations import Compiled, compiled_by_scope, idle_pieces, saved_us, stake_words
 from tracehunch.checks._recompiled_shapes import Comparison, compared
 from tracehunch.checks._scopes import place, place_rows
 from tracehunch.checks._words import at_source
+from tracehunch.facts.compiled.compilations import region_id
+from tracehunch.facts.compiled.rows import annotated, is_region
 from tracehunch.facts.compiler import is_autotuning
 from tracehunch.facts.model import Facts
 from tracehunch.tree import NONE

@@ -99,7 +99,7 @@ def _parts(facts: Facts, by_hand: Sequence[ByHand]) -> list[_Part]:
     for one, rows in zip(by_hand, backward_rows(facts, by_hand), strict=True):
         if rows.size:
             parts.append(_part(facts, one, rows, backward=True))
-    return parts
+    return [part for part in parts if part.estimate.high_us > 0]  # else nothing is known to hold it against
 
 
 def _part(facts: Facts, one: ByHand, rows: Int64, *, backward: bool) -> _Part:

@@ -6,35 +6,16 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from tracehunch.facts.activities import is_library
+from tracehunch.facts.compiled.op_words import PARTS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from tracehunch.compare.model import Use
 
     Group = tuple[Sequence[Use], Sequence[Use]]
 
 _BACKWARD: Final = "autograd::engine::evaluate_function: "
-_ALSO: Final[Mapping[str, tuple[frozenset[str], ...]]] = {
-    op: tuple(frozenset(words.split()) for words in alternatives)
-    for op, alternatives in {
-        "softmax": ("amax exp", "prepare_softmax exp"),
-        "log_softmax": ("exp log",),
-        "cross_entropy_loss": ("nll_loss_forward", "exp log"),
-        "layer_norm": ("native_layer_norm", "var_mean"),
-        "batch_norm": ("native_batch_norm", "native_batch_norm_legit"),
-        "group_norm": ("native_group_norm", "var_mean"),
-        "rms_norm": ("fused_rms_norm", "rsqrt mean"),
-        "dropout": ("native_dropout", "bernoulli", "inductor_random"),
-        "masked_fill": ("where", "scalar_tensor"),
-        "to": ("to_copy",),
-        "contiguous": ("clone",),
-        "reshape": ("clone",),
-        "expand": ("clone",),
-        "scaled_dot_product_attention": ("amax exp",),
-    }.items()
-}
-"""Op -> what Inductor's decompositions make of it: a kernel's name holds all words of one alternative."""
 
 
 def fused_groups(before: Sequence[Use], after: Sequence[Use], *, reverse: bool) -> list[Group]:
@@ -87,7 +68,7 @@ def _may_name(kernel: Use, use: Use) -> bool:
     if is_backward(kernel) != is_backward(use):
         return False
     joined = merged_ops(kernel)
-    alternatives = [words for op in _own_words(use) for words in _ALSO.get(op, ())]
+    alternatives = [words for op in _own_words(use) for words in PARTS.get(op, ())]
     return any(all(_holds(joined, word) for word in words) for words in alternatives)
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tracehunch.facts import compute, copies, counts, graphs, roofline, sdpa, times
+from tracehunch.facts import compiled, compute, copies, counts, graphs, roofline, sdpa, times
 from tracehunch.facts.context import Context
 from tracehunch.facts.model import Fact, Facts, KernelUse, ScopeFacts, Value
 from tracehunch.facts.summary import summarise, summarise_own
@@ -38,9 +38,9 @@ def measure_rows(tree: Tree, name: str, rows: list[int]) -> ScopeFacts:
 
 
 def _measured(context: Context) -> tuple[ScopeFacts, ...]:
-    groups = (counts, times, copies, compute, graphs, roofline)
+    groups = (counts, times, copies, compute, graphs, compiled, roofline)
     columns = [column for group in groups for column in group.columns(context)]
-    words = [word for group in (counts, sdpa, compute, graphs) for word in group.words(context)]
+    words = [word for group in (counts, sdpa, compute, compiled) for word in group.words(context)]
     parts = zip(
         context.scopes,
         summarise(context, columns, words),

@@ -1,4 +1,4 @@
-"""How the facts about work are counted: what `tracehunch explain` says beside their meaning."""
+"""How facts are counted where one line does not say it: `tracehunch explain` says it beside their meaning."""
 
 from typing import Final
 
@@ -26,3 +26,35 @@ HBM_BYTES: Final = (
 )
 
 RATE: Final = "Over the sum of the kernels' times, idle time left out; look tells it in percent of peak, too."
+
+FUSED: Final = (
+    "A claim of several ops holds if one generated kernel has them all, in every call of the scope. Ops are "
+    "named as the program calls them (gelu, aten::gelu); what Inductor calls differently or takes apart "
+    "(layer_norm, softmax, linear) is known by its names, too. A matrix product or an attention counts as "
+    "merged in a template only: other kernels name those that they lay data out for. The names of C++ loops "
+    "are recorded with torch._inductor.config.cpp.enable_kernel_profile = True, set before compiling."
+)
+
+COMPILED_KERNELS: Final = (
+    "Those of libraries (cuBLAS) included, copies, memsets and the compiler's trial runs not. Regions inside "
+    "others, after a graph break, count for themselves; so do the graphs of a backward. On a CPU: C++ loops "
+    "and library calls, recorded with torch._inductor.config.cpp.enable_kernel_profile = True."
+)
+
+GRAPH_BREAKS: Final = (
+    "Seen as compiled regions inside others (the rest of the function after a break), ops of PyTorch beside "
+    "the generated graph (.item()), or the compilation of the rest. A break with no tensor work after it, "
+    "and one for which Dynamo gives up on the whole function, leave nothing of this: with_stack=True shows "
+    "them. Without stacks, several regions side by side in a call cannot be told from functions that were "
+    "compiled one by one. Breaks are a property of the code: each run of it counts those seen in any run."
+)
+
+LAST_COMPILE: Final = (
+    "The calls are those in the file, in order, the first is 1: for steps the first recorded one, whatever "
+    "its number. What was compiled before the recording cannot be told. First compilations count, and what "
+    "a backward or autotuning compiles. The whole trace is one call, so claim it of a step or an annotation."
+)
+
+LAST_RECOMPILE: Final = (
+    "As compiled.last_compile, but only of code that had been compiled before (compile_id 0/1 or later)."
+)

@@ -4,7 +4,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from tracehunch.facts.conventions import BOUND, FLOPS, HBM_BYTES, RATE
+from tracehunch.facts.conventions import (
+    BOUND,
+    COMPILED_KERNELS,
+    FLOPS,
+    FUSED,
+    GRAPH_BREAKS,
+    HBM_BYTES,
+    LAST_COMPILE,
+    LAST_RECOMPILE,
+    RATE,
+)
 
 Kind = Literal["count", "time", "bytes", "rate", "ratio", "text", "list"]
 Unit = Literal["count", "us", "bytes", "bytes/s", "flop", "flop/s", "ratio", "percent", "text"]
@@ -90,11 +100,34 @@ _ALL: Final = (
         _GPU, "percent",
     ),
     # graphs and compilation
-    _key("fused", "list", "ops merged in kernels of torch.compile, as their names join them", _GPU),
+    _key(
+        "fused", "list", "ops merged in kernels of torch.compile; claimed: all of these in one kernel",
+        _GPU, detail=FUSED,
+    ),
     _key("graph", "count", "replays of CUDA graphs", _GPU),
     _key("graph.activities", "count", "GPU activities a replay", _GPU),
     _key("compiled", "count", "compiled regions that ran", _CPU),
-    _key("compiled.recompiles", "count", "compilations of code that was compiled before", _CPU),
+    _key(
+        "compiled.kernels", "count", "kernels that one compiled region launches: the most of any",
+        _GPU, detail=COMPILED_KERNELS,
+    ),
+    _key(
+        "compiled.graph_breaks", "count", "graph breaks in the compiled functions that ran",
+        _CPU, detail=GRAPH_BREAKS,
+    ),
+    _key(
+        "compiled.recompiles", "count",
+        "compilations of code that was compiled before: the most of any call", _CPU,
+    ),
+    _key(
+        "compiled.last_compile", "count", "the last of the recorded calls that compiled, from 1; 0 for none",
+        _CPU, detail=LAST_COMPILE,
+    ),
+    _key(
+        "compiled.last_recompile", "count",
+        "the last of the recorded calls that compiled code again, from 1; 0 for none",
+        _CPU, detail=LAST_RECOMPILE,
+    ),
     _key("compiled.compile_time", "time", "host time inside compilations", _CPU),
     _key("compiled.autotuning", "count", "GPU activities of the compiler's trial runs, part of all", _GPU),
     # work: see tracehunch.facts.work

@@ -1,10 +1,10 @@
 """A trace as a guess about later ones: the baseline of a regression test, made of what does not flake.
 
-Claimed are counts, the SDPA backend, data types and the use of tensor cores. A count is exact where all calls
-agree and else a range over the calls. Times are claimed only when asked for, only GPU time (host time depends
-on all else that the machine does), and as a range: from the fastest to the slowest call, widened on both
-sides by the larger of that spread and a tenth of the median, which is what clocks and temperature move
-between runs.
+Claimed are counts, the SDPA backend, data types, the use of tensor cores, and the ops that torch.compile
+merged. A count is exact where all calls agree and else a range over the calls. Times are claimed only when
+asked for, only GPU time (host time depends on all else that the machine does), and as a range: from the
+fastest to the slowest call, widened on both sides by the larger of that spread and a tenth of the median,
+which is what clocks and temperature move between runs.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,6 +13,7 @@ from typing import Final
 import numpy as np
 
 from tracehunch.errors import GuessError
+from tracehunch.facts.compiled.stable import merged_sets
 from tracehunch.facts.model import Fact, Facts, ScopeFacts
 from tracehunch.guess.context import context_of
 from tracehunch.guess.model import Claim, Guess
@@ -29,7 +30,9 @@ GPU_COUNTS: Final = (
 CPU_COUNTS: Final = ("leaf_ops",)
 """What a scope without GPU work has in place of kernels."""
 
-WHERE_ANY: Final = ("graph", "compiled", "compiled.recompiles")
+WHERE_ANY: Final = (
+    "graph", "compiled", "compiled.kernels", "compiled.graph_breaks", "compiled.recompiles",
+)  # fmt: skip
 """Claimed only of scopes that replay graphs or run compiled regions."""
 
 TEXTS: Final = ("sdpa.backend", "dtype", "tensor_cores")
@@ -49,6 +52,10 @@ def baseline(facts: Facts, *, times: bool = False, scopes: Sequence[str] = ()) -
     claims: list[Claim] = []
     for one in _chosen(facts, scopes):
         claims += _claims(one, times=times and "device" in context)
+        claims += [
+            Claim("fused", "merged", ops, one.scope.name, "baseline", unit="text")
+            for ops in merged_sets(one, facts.tree)
+        ]
     if not claims:
         raise GuessError(
             f"{facts.tree.trace.label} shows nothing to claim", "no op and no GPU activity in any scope"
@@ -113,6 +120,8 @@ def _claims(one: ScopeFacts, *, times: bool) -> Iterator[Claim]:
 def _goes_without_saying(key: str, one: ScopeFacts) -> bool:
     """Tell whether a claim would repeat another: all copies go one way, or nothing is compiled at all."""
     family = key.partition(".")[0]
+    if key == "compiled.kernels" and one.value(key) == one.value("kernels"):
+        return True  # it is all that runs
     if key == "copies" or family not in ("copies", "graph", "compiled"):
         return False
     fact, total = one.facts.get(key), one.facts.get(family)

@@ -2,14 +2,14 @@
 
 import difflib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, cast, get_args
 
 from tracehunch.errors import GuessError
 from tracehunch.facts.vocabulary import KEYS
 from tracehunch.guess.model import Claim, Confidence, Who
-from tracehunch.guess.relation import LEADS_KEYS, parse_value
+from tracehunch.guess.relation import LEADS_KEYS, MERGED_KEYS, parse_value
 from tracehunch.guess.words import fact_word
 
 NOT_KEYS: Final = ("why", "confidence", "who")
@@ -17,6 +17,8 @@ NOT_KEYS: Final = ("why", "confidence", "who")
 
 SHORT: Final[Mapping[str, str]] = {"backend": "sdpa.backend", "time": "gpu_time", "dominates": "dominant"}
 """Words accepted at the prompt beside the keys themselves."""
+
+_LISTS: Final = LEADS_KEYS | MERGED_KEYS
 
 _TYPED = re.compile(r"\s*(?P<key>[A-Za-z_][\w.]*)(?![\w.])\s*(?:[:=](?!=))?\s*(?P<value>\S.*?)\s*")
 
@@ -43,13 +45,14 @@ def claims_from_mapping(scope: str, claims: Mapping[str, object], who: Who = "us
     why = _word(plain, "why", "")
     confidence = cast("Confidence", _word(plain, "confidence", "high", get_args(Confidence)))
     who = cast("Who", _word(plain, "who", who, get_args(Who)))
-    made: dict[str, Claim] = {}
+    made: dict[str, list[Claim]] = {}
     for written, value in plain.items():
-        claim = _claim(scope, written, value, who)
-        if claim.key in made:
-            raise GuessError(f"{claim.key} is claimed twice", f"also as {written}", "keep one")
-        made[claim.key] = replace(claim, why=why, confidence=confidence)
-    return tuple(made.values())
+        key = known_key(written)
+        if key in made:
+            raise GuessError(f"{key} is claimed twice", f"also as {written}", "keep one")
+        claims_of_key = [_claim(scope, written, one, who) for one in _each(key, value)]
+        made[key] = [replace(claim, why=why, confidence=confidence) for claim in claims_of_key]
+    return tuple(claim for claims_of_key in made.values() for claim in claims_of_key)
 
 
 def claims_from_line(scope: str, line: str, who: Who = "user") -> tuple[Claim, ...]:
@@ -64,7 +67,7 @@ def claims_from_line(scope: str, line: str, who: Who = "user") -> tuple[Claim, .
     for part in re.split(r"[,;]", line):
         if not part.strip():
             continue
-        if last in LEADS_KEYS and not _names_key(part):
+        if last in _LISTS and not _names_key(part):
             cast("list[str]", claims[last]).append(part.strip())
             continue
         found = _TYPED.fullmatch(part)
@@ -75,7 +78,7 @@ def claims_from_line(scope: str, line: str, who: Who = "user") -> tuple[Claim, .
         last = known_key(SHORT.get(found["key"], found["key"]))
         if last in claims:
             raise GuessError(f"{last} is claimed twice", "", "keep one")
-        claims[last] = [found["value"]] if last in LEADS_KEYS else found["value"]
+        claims[last] = [found["value"]] if last in _LISTS else found["value"]
     return claims_from_mapping(scope, claims, who)
 
 
@@ -92,6 +95,13 @@ def known_key(written: str) -> str:
     near = difflib.get_close_matches(written[:64].lower(), [*KEYS, *NOT_KEYS], n=1)
     hint = f"did you mean {near[0]}?" if near else f"keys are {', '.join(sorted(KEYS))}"
     raise GuessError(f"unknown key {written!r}", "", hint)
+
+
+def _each(key: str, value: object) -> Sequence[object]:
+    """Return the values of a key that are claims of their own: of ``fused`` a list for each kernel."""
+    if key not in MERGED_KEYS or not isinstance(value, (list, tuple)):
+        return [value]
+    return list(value) if any(isinstance(one, (list, tuple)) for one in value) else [value]
 
 
 def _claim(scope: str, written: str, value: object, who: Who) -> Claim:
@@ -111,6 +121,8 @@ def _claim(scope: str, written: str, value: object, who: Who) -> Claim:
 
 def _flattened(claims: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, object]]:
     for name, value in claims.items():
+        if not isinstance(name, str):
+            raise GuessError(f"the key {name!r} is no text", "", 'write {"kernels": 5}')
         if isinstance(value, Mapping):
             yield from _flattened(value, f"{prefix}{name}.")
         else:

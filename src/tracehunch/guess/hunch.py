@@ -75,7 +75,7 @@ def parse_hunch(text: str, label: str = "hunch.toml") -> Hunch:
     tables = _tables(document, label)
     for where, table in zip(_places(text, len(tables), label), tables, strict=True):
         claims += _claims(table, head.who, where)
-    _refuse_duplicates(claims, label)
+    refuse_duplicates(claims, label)
     return Hunch(Guess(tuple(claims), head.context, head.known), head.seal)
 
 
@@ -142,10 +142,13 @@ def _scope(table: Mapping[str, object]) -> str:
     return scope
 
 
-def _refuse_duplicates(claims: list[Claim], label: str) -> None:
-    seen: set[tuple[str, str, str]] = set()
+def refuse_duplicates(claims: Sequence[Claim], label: str) -> None:
+    """Raise GuessError where a key of a scope is claimed twice by the same; ``label`` names the guess."""
+    seen: set[tuple[object, ...]] = set()
     for claim in claims:
-        identity = (claim.scope, claim.key, claim.who)
+        identity: tuple[object, ...] = (claim.scope, claim.key, claim.who)
+        if claim.relation == "merged":  # each is about another kernel
+            identity = (*identity, claim.expected)
         if identity in seen:
             what = f"{label}: {claim.key} of scope {claim.scope!r} is claimed twice"
             raise GuessError(what, "", 'keep one; a range is "4..6"')

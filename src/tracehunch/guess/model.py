@@ -4,12 +4,16 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from tracehunch.facts.model import Value
 
-Relation = Literal["==", "<=", "<", ">=", ">", "in", "~", "leads"]
-"""``in``: a closed range (low, high); ``~``: within 10 %; ``leads``: these ops lead by GPU time, in order."""
+if TYPE_CHECKING:
+    from tracehunch.guess.written import Written
+
+Relation = Literal["==", "<=", "<", ">=", ">", "in", "~", "leads", "merged"]
+"""``in``: a closed range (low, high); ``~``: within 10 %; ``leads``: these ops lead by GPU time, in order;
+``merged``: one generated kernel holds all of these ops."""
 
 Who = Literal["textbook", "expert", "user", "baseline"]
 
@@ -42,6 +46,22 @@ class Guess:
     claims: tuple[Claim, ...]
     context: Mapping[str, str] = field(default_factory=dict)
     known: tuple[str, ...] = ()
+
+    @staticmethod
+    def of(claims: "Written", scope: str = "step") -> "Guess":
+        """Make a guess from claims in the words of hunch.toml.
+
+        ``Guess.of({"kernels": 5, "sdpa.backend": "flash", "gpu_time": "< 200us"}, scope="attn_fwd")``; a list
+        of such mappings, each with its ``"scope"``; or the path of a hunch.toml. Values per call, as
+        docs/hunch.md lists them.
+
+        Raises:
+            GuessError: a key or value that cannot be understood, or a file that cannot be read.
+
+        """
+        from tracehunch.guess.written import guess_of  # noqa: PLC0415  # it makes Guesses, so imports this
+
+        return guess_of(claims, scope)
 
     @property
     def seal(self) -> str:

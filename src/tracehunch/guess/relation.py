@@ -9,14 +9,15 @@ written                 means
 ``"4..6"``              from 4 to 6, both included
 ``"~5"``                within 10 %
 ``"flash"``             exactly this text
-``["a", "b"]``          exactly these texts; for ``dominant``: these ops lead, in order
+``["a", "b"]``          exactly these texts; for ``dominant``: these ops lead, in order;
+                        for ``fused``: one generated kernel holds all of these ops
 ======================  ============================================================
 
 Numbers of time keys need a unit (``"200us"``, ``"1.2ms"``), those of byte keys may have one (``"1.5GiB"``).
 """
 
-import math
 import re
+import sys
 from collections.abc import Sequence
 from typing import Final, cast, get_args
 
@@ -31,6 +32,7 @@ MEASURED_UNITS: Final = frozenset({"us", "ratio", "percent", "bytes/s", "flop/s"
 """Units of what is measured rather than counted: nobody who writes 200us means to the nanosecond."""
 
 LEADS_KEYS: Final = frozenset({"dominant"})
+MERGED_KEYS: Final = frozenset({"fused"})
 
 _BOUND = re.compile(r"(?P<relation><=|>=|==|<|>|=|~|≤|≥|≈|!=|≠)(?P<rest>.*)", re.DOTALL)
 _RANGE = re.compile(r"(?P<low>.*?)\s*(?:\.\.|…)\s*(?P<high>.*)", re.DOTALL)
@@ -129,7 +131,7 @@ def _whole(number: Number, unit: str) -> Number:
 
 
 def _checked_number(value: Number, unit: str, default_unit: str) -> Number:
-    if not math.isfinite(value) or value < 0:
+    if not 0 <= value <= sys.float_info.max:
         raise GuessError(f"{value} is out of range", "values are finite and not negative")
     return value if unit != "us" else parse_quantity(repr(value), unit, default_unit)
 
@@ -145,12 +147,16 @@ def _texts(key: str, value: Sequence[object], unit: str) -> tuple[Relation, Expe
         )
     if key in LEADS_KEYS:
         return "leads", texts
+    if key in MERGED_KEYS:
+        return "merged", tuple(dict.fromkeys(texts))
     return "==", texts[0] if len(texts) == 1 else texts
 
 
 def _write(unit: str, key: str) -> str:
     if key in LEADS_KEYS:
         return 'write the op names in order, as ["aten::softmax", "aten::bmm"]'
+    if key in MERGED_KEYS:
+        return 'write the ops of one kernel, as ["gelu", "mul"]; of several, as [["gelu", "mul"], ["add"]]'
     if unit == "text":
         return 'write text, as "flash"'
     shown = example(unit)

@@ -54,10 +54,11 @@ def writable(text: str) -> bool:
 def _table(claims: tuple[Claim, ...], default_who: str) -> list[str]:
     first = claims[0]
     lines = ["[[guess]]", f"scope = {_text(first.scope)}"]
-    keys = {claim.key for claim in claims}
-    if len(keys) != len(claims):
-        raise GuessError(f"scope {first.scope!r} claims a key twice", "", "keep one claim of each key")
-    lines += [f"{_claim_key(claim.key, keys)} = {_value(format_value(claim))}" for claim in claims]
+    by_key: dict[str, list[Claim]] = {}
+    for claim in claims:
+        by_key.setdefault(claim.key, []).append(claim)
+    keys = set(by_key)
+    lines += [f"{_claim_key(key, keys)} = {_of_key(same)}" for key, same in by_key.items()]
     if first.why:
         lines.append(f"why = {_text(first.why)}")
     if first.confidence != "high":
@@ -65,6 +66,16 @@ def _table(claims: tuple[Claim, ...], default_who: str) -> list[str]:
     if first.who != default_who:
         lines.append(f"who = {_text(first.who)}")
     return lines
+
+
+def _of_key(claims: list[Claim]) -> str:
+    """Write what one table claims of a key: one value, or of merged ops a list for each kernel."""
+    values = [_value(format_value(claim)) for claim in claims]
+    if len(values) == 1:
+        return values[0]
+    if any(claim.relation != "merged" for claim in claims):
+        raise GuessError(f"scope {claims[0].scope!r} claims a key twice", "", "keep one claim of each key")
+    return f"[{', '.join(values)}]"
 
 
 def _claim_key(key: str, keys: set[str]) -> str:

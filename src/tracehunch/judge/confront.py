@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from tracehunch.facts.compiled.lacks import none_compiled, why_not_compiled
 from tracehunch.facts.lacks import why_no_work
 from tracehunch.facts.model import Fact, Facts, ScopeFacts
 from tracehunch.facts.vocabulary import KEYS
@@ -10,6 +11,7 @@ from tracehunch.guess.model import Claim
 from tracehunch.guess.scopes import scopes_named, why_missing
 from tracehunch.judge.compare import fits, holds
 from tracehunch.judge.leads import ops_lead
+from tracehunch.judge.merged import decide
 from tracehunch.verdict import CannotTell
 
 
@@ -34,9 +36,12 @@ def confront(claims: Sequence[Claim], facts: Facts) -> Iterator[Told | CannotTel
 
 
 def _confront_one(claim: Claim, scope: ScopeFacts, facts: Facts) -> Told | CannotTell:
-    fact = scope.facts.get(claim.key)
+    if claim.relation == "merged":
+        outcome = decide(claim, scope, facts)
+        return outcome if isinstance(outcome, CannotTell) else Told(claim, outcome[0], scope, outcome[1])
+    fact = scope.facts.get(claim.key) or none_compiled(claim.key, facts.tree)
     if fact is None:
-        return CannotTell(claim.key, claim.scope, *_why_absent(claim.key, scope, facts))
+        return CannotTell(claim.key, claim.scope, *why_absent(claim.key, scope, facts))
     if not fits(claim, fact.value):
         reason = f"the claim {claim.expected!r} and the fact {fact.value!r} cannot be compared"
         return CannotTell(claim.key, claim.scope, reason)
@@ -46,11 +51,12 @@ def _confront_one(claim: Claim, scope: ScopeFacts, facts: Facts) -> Told | Canno
     return Told(claim, fact, scope, holds(claim, fact.value))
 
 
-def _why_absent(key: str, scope: ScopeFacts, facts: Facts) -> tuple[str, str]:
+def why_absent(key: str, scope: ScopeFacts, facts: Facts) -> tuple[str, str]:
     """Why a scope has no such fact, and what would record it ("" if it was recorded, and is not there)."""
     if key not in KEYS:
         return "no such fact is known", ""
-    if (why := why_no_work(key, scope, facts.tree.trace)) is not None:
+    why = why_no_work(key, scope, facts.tree.trace) or why_not_compiled(key, scope, facts.tree)
+    if why is not None:
         return why
     recorded, needs = facts.tree.trace.header.recorded, KEYS[key].needs
     if "record_shapes" in needs and not recorded.shapes:

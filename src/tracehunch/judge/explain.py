@@ -52,6 +52,11 @@ MORE: Final[Mapping[str, frozenset[str]]] = {
     "syncs": frozenset({"sync-stall", "pageable-copy"}),
     "sync_time": frozenset({"sync-stall", "pageable-copy"}),
     "allocations": frozenset({"allocation-churn", "hidden-copy"}),
+    "compiled": frozenset({"fusion-missed"}),
+    "compiled.kernels": _EXTRA_KERNELS - {"recompile", "compile-overhead"},  # trial runs are not counted
+    "compiled.graph_breaks": frozenset({"fusion-missed", "sync-stall"}),
+    "compiled.last_compile": frozenset({"recompile", "compile-overhead"}),
+    "compiled.last_recompile": frozenset({"recompile"}),
     "compiled.recompiles": frozenset({"recompile"}),
     "compiled.compile_time": frozenset({"recompile", "compile-overhead"}),
 }
@@ -70,7 +75,7 @@ LESS: Final[Mapping[str, frozenset[str]]] = {
     "occupancy": frozenset({"occupancy-explained", "profiler-artifact"}),
     "achieved_flops": _SLOW_GPU,
     "achieved_bandwidth": _SLOW_GPU,
-    "fused": frozenset({"fusion-missed"}),
+    "compiled": frozenset({"fusion-missed"}),
 }
 """Key of a number that came out below its claim -> findings that name a cause. Fewer kernels have none."""
 

@@ -6,10 +6,16 @@ from dataclasses import replace
 from typing import Final
 
 from tracehunch.guess.model import Guess
+from tracehunch.guess.write import writable
 from tracehunch.units import count
 from tracehunch.verdict import Finding
 
 _COUNTED: Final = re.compile(r"(?P<what>.*) x(?P<n>[0-9][0-9,.]*)", re.DOTALL)
+
+
+def known_of(findings: Iterable[Finding]) -> tuple[str, ...]:
+    """Return what a guess made of these findings knows of them: each once, sorted, as a file can hold it."""
+    return tuple(sorted({one for finding in findings if writable(one := known_as(finding))}))
 
 
 def known_as(finding: Finding) -> str:

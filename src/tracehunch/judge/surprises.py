@@ -22,8 +22,8 @@ _ACTIVITY_COUNTS: Final = frozenset({
 COSTLY: Final = _ACTIVITY_COUNTS | {
     "leaf_ops", "launches", "launch_time", "queue_delay", "syncs", "sync_time", "allocations", "gpu_time",
     "gpu_busy", "gpu_idle", "wall_time", "cpu_time", "copy_time", "copy_bytes", "allocated_bytes",
-    "hbm_bytes", "flops", "compiled.recompiles",
-    "compiled.compile_time",
+    "hbm_bytes", "flops", "compiled.kernels", "compiled.graph_breaks", "compiled.recompiles",
+    "compiled.last_compile", "compiled.last_recompile", "compiled.compile_time",
 }  # fmt: skip
 """Keys of which less is better; of the rest no direction is known to be."""
 

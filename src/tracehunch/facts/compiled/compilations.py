@@ -6,15 +6,12 @@ from typing import Final
 
 import numpy as np
 
-from tracehunch.checks._compiled import annotated, is_region
+from tracehunch.facts.compiled.rows import FRAMES, annotated, is_region
 from tracehunch.facts.compiler import innermost, is_compiler
 from tracehunch.trace.model import Cat, Int64
 from tracehunch.tree import NONE, Tree
 from tracehunch.tree.names import names_that
 
-_FRAMES: Final = frozenset(
-    {"dynamo", "entire_frame_compile", "_compile.compile_inner (dynamo_timed)", "_compile.compile_inner"}
-)
 _ID: Final = re.compile(r"compile_id=(?:\d+/)?(\d+)/(\d+)")
 _REGION_ID: Final = re.compile(r"Torch-Compiled Region: (?:\d+/)?(\d+)/(\d+)")
 
@@ -39,13 +36,13 @@ class Compilation:
 def compilations(tree: Tree) -> list[Compilation]:
     """Find the compilations, in order of time."""
     trace = tree.trace
-    rows = annotated(tree, _FRAMES.__contains__)
+    rows = annotated(tree, FRAMES.__contains__)
     if not rows.size:
         return []
     above = tree.parent[rows].astype(np.int64)
     inside = np.zeros(rows.size, dtype=bool)
     known = above != NONE
-    inside[known] = innermost(tree, above[known], _FRAMES.__contains__) != NONE
+    inside[known] = innermost(tree, above[known], FRAMES.__contains__) != NONE
     rows = rows[~inside]
     rows = rows[np.argsort(trace.start_ns[rows], kind="stable")]
     ids = _ids(tree, rows)
@@ -57,7 +54,7 @@ def _ids(tree: Tree, rows: Int64) -> dict[int, tuple[int, int]]:
     trace = tree.trace
     named = names_that(trace, lambda name: _ID.search(name) is not None)
     phases = np.flatnonzero((trace.cat == Cat.USER_ANNOTATION) & named[trace.name])
-    outer = innermost(tree, phases, lambda name: name in _FRAMES) if phases.size else phases
+    outer = innermost(tree, phases, lambda name: name in FRAMES) if phases.size else phases
     found: dict[int, tuple[int, int]] = {}
     for phase, row in zip(phases.tolist(), _outermost(tree, outer).tolist(), strict=True):
         match = _ID.search(trace.name_of(phase))
@@ -72,7 +69,7 @@ def _ids(tree: Tree, rows: Int64) -> dict[int, tuple[int, int]]:
 
 def _outermost(tree: Tree, rows: Int64) -> Int64:
     """Climb from frames of a compilation to the outermost one around them."""
-    named = names_that(tree.trace, _FRAMES.__contains__)
+    named = names_that(tree.trace, FRAMES.__contains__)
     current = rows.copy()
     while True:
         above = np.where(current == NONE, NONE, tree.parent[current]).astype(np.int64)
