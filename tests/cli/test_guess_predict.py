@@ -256,7 +256,7 @@ def test_mistakes_are_told(run, args, says):
     ("args", "says"),
     [
         (("atention",), "cannot guess 'atention'; did you mean attention?"),
-        (("weather",), "there are sdpa, attention, --from TRACE and --why TRACE"),
+        (("weather",), "there are MODULE:FUNCTION, sdpa, attention, --from TRACE and --why TRACE"),
         ((__file__,), "is a file; did you mean tracehunch guess --from"),
         (
             ("--times", "sdpa", "--rows", "-", *H200),

@@ -11,10 +11,11 @@ import click
 from tracehunch.cli import common
 from tracehunch.cli.failures import did_you_mean
 from tracehunch.cli.guess_attention import attention
+from tracehunch.cli.guess_program import program
 from tracehunch.cli.guess_sdpa import sdpa
 from tracehunch.cli.guess_why import why
 from tracehunch.cli.inputs import refuse_to_overwrite
-from tracehunch.cli.options import FORMATS, debug_option
+from tracehunch.cli.options import TEXT_FORMATS, debug_option
 from tracehunch.units import plural
 
 _OF_FROM: Final = {"times": "--times", "scopes": "--scope"}
@@ -34,16 +35,28 @@ class Guesses(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the subcommand, or say what was meant; a file gets the option that was forgotten."""
         word = args[0]
-        if word not in self.commands and not word.startswith("-"):
+        if _names_a_function(word):
+            return super().resolve_command(ctx, [program.name or "", *args])
+        if (word not in self.commands or word == program.name) and not word.startswith("-"):
             if Path(word).exists():
                 raise click.UsageError(f"{word} is a file; did you mean tracehunch guess --from {word}?", ctx)
-            there = f"; there are {', '.join(self.commands)}, --from TRACE and --why TRACE"
-            raise click.UsageError(f"cannot guess {word!r}{did_you_mean(word, self.commands) or there}", ctx)
+            shown = [name for name in self.commands if name != program.name]  # that is MODULE:FUNCTION
+            there = f"; there are MODULE:FUNCTION, {', '.join(shown)}, --from TRACE and --why TRACE"
+            raise click.UsageError(f"cannot guess {word!r}{did_you_mean(word, shown) or there}", ctx)
         return super().resolve_command(ctx, args)
 
 
+def _names_a_function(word: str) -> bool:
+    """Whether a word is module:function or file.py:function; a file of that name comes first."""
+    before, colon, after = word.rpartition(":")
+    return bool(colon and before) and after.replace(".", "").isidentifier() and not Path(word).exists()
+
+
 @click.group(
-    "guess", cls=Guesses, invoke_without_command=True, subcommand_metavar="[sdpa | attention] [ARGS]..."
+    "guess",
+    cls=Guesses,
+    invoke_without_command=True,
+    subcommand_metavar="[MODULE:FUNCTION | sdpa | attention] [ARGS]...",
 )
 @click.option("--from", "source", metavar="TRACE", help="The trace (file, folder or -) to learn from.")
 @click.option("--why", "asked", metavar="TRACE", help="The trace whose SDPA calls to explain.")
@@ -65,7 +78,7 @@ class Guesses(click.Group):
 @click.option(
     "--format",
     "output_format",
-    type=click.Choice(tuple(FORMATS)),
+    type=click.Choice(tuple(TEXT_FORMATS)),
     help="With --why.  [default: by FILE's extension, else terminal]",
 )
 @click.option(
@@ -80,6 +93,7 @@ def guess(
 ) -> int:
     """Predict what a trace should show, explain its attention, or write the hunch.toml of what one shows.
 
+    'guess module:function' runs a function once without a GPU and predicts the trace of the whole program.
     'guess sdpa' and 'guess attention' predict calls from their shapes, for a GPU and a PyTorch version.
     'guess --why TRACE' holds each call of scaled_dot_product_attention in a trace with shapes against
     PyTorch's rules: the backend that ran, the one to be expected, why the others were refused, what to
@@ -146,3 +160,4 @@ def _from_trace(source: str, output: Path | None, *, times: bool, scopes: tuple[
 
 guess.add_command(sdpa)
 guess.add_command(attention)
+guess.add_command(program)

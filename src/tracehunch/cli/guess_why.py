@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from tracehunch.cli import common
 from tracehunch.cli.guess_options import gpu_of, refuse_odd_cudnn
 from tracehunch.cli.inputs import refuse_to_overwrite
+from tracehunch.cli.options import TEXT_FORMATS
 
 if TYPE_CHECKING:
     from tracehunch.predict.traced import Explained
@@ -27,7 +28,7 @@ def why(
     from tracehunch.predict.traced import Asked, explain  # noqa: PLC0415  # tables load only where they are used
     from tracehunch.tree import link  # noqa: PLC0415  # numpy and msgspec load only when a trace is looked at
 
-    picked = common.pick_format(output_format, output)
+    picked = common.pick_format(output_format, output, TEXT_FORMATS)
     refuse_to_overwrite(output, Path(source))
     refuse_odd_cudnn(cudnn)
     asked = Asked(torch=torch_version, cudnn=cudnn, gpu=gpu_of(gpu) if gpu else None)

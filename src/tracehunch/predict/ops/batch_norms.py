@@ -4,7 +4,18 @@ from typing import Final
 
 from tracehunch.predict.ops.dtypes import HALF
 from tracehunch.predict.ops.elementwise import fill_kernel
-from tracehunch.predict.ops.steps import Call, Steps, fresh, joined, kernel, memcpy, memset, pointwise
+from tracehunch.predict.ops.steps import (
+    COPY,
+    Call,
+    Steps,
+    fresh,
+    joined,
+    kernel,
+    memcpy,
+    memset,
+    pointwise,
+    under,
+)
 from tracehunch.predict.ops.tensor import Tensor
 
 _CHANNELS: Final = 1
@@ -40,6 +51,7 @@ def batch_norm(call: Call) -> Steps:
         if parameters in HALF:
             text = "direct_copy_kernel_cuda"
             taken = pointwise(text, channels, [channels], flops=0, algorithm="copy", cast=True)
+        taken = under(COPY, taken)
         spread = pointwise("batch_norm_calc_invstd", channels, [channels], flops=3)
         return joined([taken, spread, _transform(one, by_channel=by_channel)])
     counters = fill_kernel(fresh((one.size(_CHANNELS),), "int32"))

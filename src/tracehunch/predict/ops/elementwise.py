@@ -10,6 +10,7 @@ from typing import Any, Final
 from tracehunch.predict.ops.dtypes import FLOATING, dtype_word
 from tracehunch.predict.ops.nonzero import nonzero_steps
 from tracehunch.predict.ops.steps import (
+    FILL,
     Call,
     Steps,
     copied,
@@ -19,6 +20,7 @@ from tracehunch.predict.ops.steps import (
     like,
     memcpy,
     pointwise,
+    under,
 )
 from tracehunch.predict.ops.tensor import Tensor, broadcast, promoted
 
@@ -144,7 +146,7 @@ def masked_fill(call: Call) -> Steps:
     seen = call.first if call.first.shape == shape else call.first.expanded(shape)
     out = like([seen], seen.dtype)
     filled = pointwise("masked_fill_kernel", out, (out, call.at(1)), flops=0)
-    return joined([copied(seen, out), filled])
+    return joined([copied(seen, out), under("aten::masked_fill_", filled)])
 
 
 def where(call: Call) -> Steps:
@@ -170,7 +172,7 @@ def fill_kernel(out: Tensor) -> Steps:
     if out.numel == 0:
         return ()
     family = "fill" if out.is_dense else "strided"
-    return kernel("FillFunctor", "fill", family, out.nbytes, dtype=out.dtype)
+    return under(FILL, kernel("FillFunctor", "fill", family, out.nbytes, dtype=out.dtype))
 
 
 def fill(call: Call) -> Steps:

@@ -1,30 +1,28 @@
 """Operations that pick elements by index or by mask."""
 
 import math
+from collections.abc import Sequence
 from typing import Final
 
-from tracehunch.predict.ops.elementwise import fill_kernel
 from tracehunch.predict.ops.nonzero import nonzero_steps
-from tracehunch.predict.ops.reductions import reduction
-from tracehunch.predict.ops.sorting import onesweep, sorted_keys
 from tracehunch.predict.ops.steps import (
     Call,
     Steps,
+    contiguous,
     copied,
     fresh,
     joined,
     kernel,
     like,
-    pointwise,
+    under,
     unknown,
 )
 from tracehunch.predict.ops.tensor import Tensor, broadcast
 
 _VECTOR: Final = 16  # bytes that a row must be a multiple of to be gathered in vectors
+_BLOCK: Final = 768  # elements that a block of the vectorised kernel takes as long for, however few they are
 _SMALL: Final = 16  # indices up to which index_select reads them in one block
 _INT64: Final = 8
-_UNSORTED: Final = 3072  # indices up to which the gradient of an embedding is added up by one kernel
-_FEW_ROWS: Final = 1000
 
 
 def embedding(call: Call) -> Steps:
@@ -34,7 +32,10 @@ def embedding(call: Call) -> Steps:
         return ()
     dim = call.option("dim", 0)
     each = source.numel // max(source.size(dim), 1)
-    return _gather(source, indices, each, small=indices.numel <= _SMALL)
+    flat = () if indices.viewed((indices.numel,)) is not None else contiguous(indices)[0]
+    gathered = _gather(source, indices, each, small=indices.numel <= _SMALL)
+    vectors = gathered[0].family == "gather"
+    return joined([flat, under("aten::gather", gathered) if vectors else gathered])
 
 
 def _gather(source: Tensor, indices: Tensor, each: int, *, small: bool) -> Steps:
@@ -42,9 +43,10 @@ def _gather(source: Tensor, indices: Tensor, each: int, *, small: bool) -> Steps
     written = indices.numel * row
     moved = written + min(written, source.nbytes) + indices.nbytes
     vectors = row % _VECTOR == 0
-    text = "vectorized_gather_kernel" if vectors else "indexSelect" if small else ""
-    family = "gather" if vectors else "gather_few_rows" if small else "gather_items"
-    return kernel(text, "gather", family, moved, dtype=source.dtype, items=indices.numel * each)
+    text = "indexSelectSmallIndex" if small else "vectorized_gather_kernel" if vectors else ""
+    family = "gather_few_rows" if small else "gather" if vectors else "gather_items"
+    items = indices.numel * (max(each, _BLOCK) if vectors and not small else each)
+    return kernel(text, "gather", family, moved, dtype=source.dtype, items=items)
 
 
 def index(call: Call) -> Steps:
@@ -64,11 +66,25 @@ def index(call: Call) -> Steps:
     count = math.prod(shape)
     if count == 0:
         return ()
-    each = source.numel // max(math.prod(source.shape[: len(picked)]), 1)
-    if len(picked) == 1:
+    dims = _indexed(call, len(picked))
+    each = source.numel // max(math.prod(source.shape[dim] for dim in dims), 1)
+    if dims == (0,):
         return _gather(source, fresh(shape, "int64"), each, small=False)
     moved = 2 * count * each * source.itemsize + count * _INT64
-    return kernel("index_elementwise_kernel", "gather", "gather_items", moved, items=count * each)
+    run = kernel("index_elementwise_kernel", "gather", "gather_items", moved, items=count * each)
+    return joined([alike(picked), run])
+
+
+def alike(indices: Sequence[Tensor]) -> Steps:
+    """Copy tensors of indices that differ in strides once they are broadcast: a kernel takes them alike.
+
+    Source: `AdvancedIndex` in ATen/native/TensorAdvancedIndexing.cpp.
+    """
+    shape = broadcast(*(one.shape for one in indices))
+    seen = [one.expanded(shape) for one in indices]
+    if len({one.strides for one in seen}) < 2:  # all have the same
+        return ()
+    return joined(contiguous(one)[0] for one in seen)
 
 
 def gather(call: Call) -> Steps:
@@ -99,54 +115,6 @@ def scatter(call: Call) -> Steps:
     return joined([copy, scatter_in_place(call)])
 
 
-def index_put(call: Call) -> Steps:
-    """Write by tensors of indices: one kernel, unless values accumulate, which sorts the indices."""
-    if call.option("accumulate"):
-        return _accumulated(call)
-    values = call.tensors[-1]
-    copy = copied(call.first, like([call.first], call.first.dtype)) if call.name == "index_put" else ()
-    return joined(
-        [
-            copy,
-            kernel(
-                "index_elementwise_kernel",
-                "scatter",
-                "scatter",
-                2 * values.nbytes,
-                dtype=call.first.dtype,
-                items=values.numel,
-            ),
-        ]
-    )
-
-
-def _accumulated(call: Call) -> Steps:
-    """Check the indices' range, sort them, and add up the values of each: for one tensor of indices."""
-    if len(call.tensors) != 3 or call.at(1).dtype == "bool":  # self, index, values
-        return unknown("index_put with accumulate was looked at for one tensor of indices")
-    one, indices, values = call.tensors
-    number, scalar = fresh(indices.shape, "int64"), fresh((), "int64")
-    check = [
-        reduction(indices, tuple(range(len(indices.shape))), call.sms),
-        pointwise("compare_scalar_kernel", fresh((), "bool"), [scalar]),
-        kernel("_assert_async_cuda_kernel", "assert", "tiny", 0),
-    ]
-    linear = [pointwise(text, number, [number]) for text in ("remainder_kernel", "MulFunctor", "div_trunc")]
-    counted = kernel("elementwise_kernel_with_index", "index", "fill", number.nbytes)
-    added = kernel(
-        "indexing_backward_kernel",
-        "scatter",
-        "scatter_equal",
-        3 * values.nbytes,
-        dtype=one.dtype,
-        items=values.numel,
-        serial=-(-indices.numel // max(one.size(0), 1)),
-    )
-    return joined(
-        [*check, *check, *linear, counted, sorted_keys(indices.numel, max(one.size(0) - 1, 1)), added]
-    )
-
-
 def nonzero(call: Call) -> Steps:
     """Count, tell the host, and write the indices."""
     return nonzero_steps(call.first)
@@ -166,34 +134,7 @@ def masked_select(call: Call) -> Steps:
     return joined([nonzero_steps(mask), picked])
 
 
-def embedding_backward(call: Call) -> Steps:
-    """Clear the gradient and add rows up: many indices are sorted first, and equal ones added in parts."""
-    grad, indices = call.first, call.at(1)
-    rows = int(call.option("num_weights", 0))
-    weight = fresh((rows, grad.size(-1)), grad.dtype)
-    if indices.numel <= _UNSORTED:
-        added = kernel(
-            "embedding_backward_feature_kernel", "scatter", "scatter_rows", grad.nbytes + indices.nbytes,
-            dtype=grad.dtype, items=grad.numel, serial=indices.numel,
-        )  # fmt: skip
-        return joined([fill_kernel(weight), added])
-    if rows < _FEW_ROWS:
-        return unknown("where few rows take many indices, how many kernels add them up was not worked out")
-    small = [
-        "DeviceCompactInitKernel", "DeviceUniqueByKeySweepKernel", "krn_partials_per_segment",
-        "DeviceScanInitKernel", "DeviceScanKernel", "compute_num_of_partial_segments",
-        "krn_partial_segment_offset",
-    ]  # fmt: skip
-    sums = [
-        kernel(text, "scatter", "scatter_sorted", moved, dtype=grad.dtype, items=grad.numel)
-        for text, moved in (("compute_grad_weight", grad.nbytes), ("sum_and_scatter", 2 * grad.nbytes))
-    ]
-    return joined(
-        [
-            kernel("elementwise_kernel_with_index", "index", "fill", indices.nbytes),
-            onesweep(8 * _INT64, 2 * indices.nbytes),
-            fill_kernel(weight),
-            *[kernel(text, "scan", "tiny", 0) for text in small],
-            *sums,
-        ]
-    )
+def _indexed(call: Call, count: int) -> tuple[int, ...]:
+    """Return the dimensions that tensors of indices stand for."""
+    absent = dict(call.option("list_absent") or {}).get("indices", ())
+    return tuple(dim for dim in range(count + len(absent)) if dim not in absent)

@@ -5,6 +5,7 @@ from typing import Final
 
 from tracehunch.predict.ops.elementwise import fill_kernel
 from tracehunch.predict.ops.steps import (
+    COPY,
     Call,
     Steps,
     contiguous,
@@ -13,6 +14,7 @@ from tracehunch.predict.ops.steps import (
     joined,
     kernel,
     pointwise,
+    under,
     unknown,
 )
 from tracehunch.predict.ops.tensor import Tensor, promoted
@@ -41,7 +43,7 @@ def cat(call: Call) -> Steps:
 def _together(parts: tuple[Tensor, ...], out: Tensor) -> Steps:
     calls = -(-len(parts) // _BATCH)
     read = sum(one.stored_bytes for one in parts)
-    family = "cat" if all(one.is_contiguous for one in parts) else "strided"
+    family = "cat" if all(one.is_contiguous for one in parts) else "cat_strided"
     each = kernel(
         "CatArrayBatchedCopy",
         "cat",
@@ -76,9 +78,10 @@ def _spread(one: Tensor, times: int) -> Steps:
     if one.numel * times == 0:
         return ()
     moved = one.nbytes * (1 + times)
-    return kernel(
+    run = kernel(
         "direct_copy_kernel_cuda", "copy", "strided", moved, dtype=one.dtype, items=one.numel * times
     )
+    return under(COPY, run)
 
 
 def moved_about(call: Call) -> Steps:
@@ -118,10 +121,11 @@ def placed_back(call: Call) -> Steps:
         return unknown(f"the sizes of the whole are not among {call.name}'s arguments")
     whole = fresh(sizes, grad.dtype)
     part = whole
-    for dim, size in enumerate(grad.shape):
-        part = part.narrowed(dim, size) if len(grad.shape) == len(sizes) else part
-    if part.shape != grad.shape:  # a dimension was selected away
-        return joined([fill_kernel(whole), pointwise("direct_copy_kernel_cuda", grad, [grad], flops=0)])
+    if len(grad.shape) == len(sizes) - 1:
+        part = whole.selected(int(call.option("dim", 0)), int(call.option("index", 0)))
+    else:
+        for dim, size in enumerate(grad.shape):
+            part = part.narrowed(dim, size)
     return joined([fill_kernel(whole), copied(grad, part)])
 
 

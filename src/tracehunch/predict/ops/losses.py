@@ -107,14 +107,6 @@ def mse_loss(call: Call) -> Steps:
     """Difference element by element, then the mean."""
     out = like(call.tensors, call.first.dtype)
     each = pointwise("", out, call.tensors, flops=2)
-    if call.option("reduction", "mean") == "none":
+    if _reduction(call) == "none":
         return each
     return joined([each, reduction(out, tuple(range(len(out.shape))), call.sms)])
-
-
-def bce_with_logits(call: Call) -> Steps:
-    """Composed of five kernels element by element and the mean."""
-    one = fresh(call.first.shape, call.first.dtype)
-    parts = [pointwise("", one, [one, one]), fill_kernel(one)]
-    parts += [pointwise("", one, [one, one])] * 3
-    return joined([*parts, reduction(one, tuple(range(len(one.shape))), call.sms)])

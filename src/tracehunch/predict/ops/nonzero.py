@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from tracehunch.predict.ops.steps import Steps, joined, kernel, memcpy
+from tracehunch.predict.ops.steps import Steps, joined, kernel, memcpy, under
 from tracehunch.predict.ops.tensor import Tensor
 
 _TILE: Final = 4096  # elements that one block of CUB's reduction takes
@@ -38,4 +38,4 @@ def nonzero_steps(mask: Tensor) -> Steps:
     ]
     if len(mask.shape) > 1:
         rest.append(kernel("write_indices", "index", "select", found * len(mask.shape), items=mask.numel))
-    return joined([count, *rest])
+    return under("aten::nonzero", joined([count, *rest]))

@@ -85,7 +85,7 @@ def group_norm(call: Call) -> Steps:
     before, one = contiguous(call.first)
     if one.numel == 0:
         return ()
-    row = one.numel // max(one.size(0) * int(call.option("num_groups", 1)), 1)
+    row = one.numel // max(one.size(0) * int(call.option("num_groups", call.option("group", 1))), 1)
     moments = kernel(
         "RowwiseMomentsCUDAKernel",
         "group-norm",

@@ -17,26 +17,32 @@ _FUSED_FLOPS: Final = 16  # of an element
 _MOST_TENSORS: Final = (110, 64, 48, 36, 30)
 """By the number of lists that a kernel works on."""
 
-LISTED: Final = (
-    "_foreach_add", "_foreach_add_", "_foreach_sub", "_foreach_sub_", "_foreach_mul", "_foreach_mul_",
-    "_foreach_div", "_foreach_div_", "_foreach_lerp_", "_foreach_addcmul_", "_foreach_addcdiv_",
-    "_foreach_sqrt", "_foreach_sqrt_", "_foreach_neg", "_foreach_neg_", "_foreach_zero_", "_foreach_copy_",
-    "_fused_adamw_", "_fused_adam_", "_fused_sgd_",
-)  # fmt: skip
-
 _LISTS: Final = {
     "_foreach_lerp_": 2, "_foreach_addcmul_": 3, "_foreach_addcdiv_": 3, "_foreach_copy_": 2,
-    "_fused_adamw_": 4, "_fused_adam_": 4, "_fused_sgd_": 3,
+    "_foreach_lerp": 2, "_foreach_addcmul": 3, "_foreach_addcdiv": 3, "_foreach_copy": 2,
+    "_fused_adamw_": 4, "_fused_adam_": 4, "_fused_sgd_": 3, "_fused_adagrad_": 3,
 }  # fmt: skip
 """Lists that are given; of others one, or two where no number is given."""
+
+_ALONE: Final = (
+    "sqrt", "neg", "zero", "reciprocal", "abs", "exp", "log", "sign", "rsqrt", "sigmoid", "tanh", "expm1",
+    "log10", "log1p", "log2", "ceil", "floor", "round", "trunc", "frac", "erf", "erfc", "cos", "sin", "tan",
+    "acos", "asin", "atan", "cosh", "sinh", "lgamma",
+)  # fmt: skip
+_PAIRS: Final = ("add", "sub", "mul", "div", "maximum", "minimum", "clamp_max", "clamp_min", "pow")
+
+LISTED: Final = (
+    *_LISTS,
+    *(f"_foreach_{name}{end}" for name in (*_ALONE, *_PAIRS) for end in ("", "_")),
+)
+_STEPS: Final = "state_steps"
 
 
 def foreach(call: Call) -> Steps:
     """Work element by element on lists, their tensors given one list after the other."""
-    given = _given(call)
-    if not call.tensors or len(call.tensors) % given:
+    given, first = _lists(call)
+    if not first:
         return unknown(f"the lists of {call.name} are not of one length, or their sizes were not recorded")
-    first = call.tensors[: len(call.tensors) // given]
     # out of place, the results are a list of their own
     lists = given if call.name.endswith("_") else given + 1
     moves = lists + _written(call.name)
@@ -54,18 +60,38 @@ def foreach_norm(call: Call) -> Steps:
     return joined([sums, _launches(call.tensors, 1, 1, flops=2), cleanup])
 
 
+def unscale(call: Call) -> Steps:
+    """Divide gradients by the scale, and note what is not finite: one kernel over a list."""
+    _, first = _lists(call)
+    tensors = first or call.tensors[:-2]  # then the flag and the scale
+    return _launches(tensors, 1, 2) if tensors else unknown("the sizes of the list were not recorded")
+
+
+def _lists(call: Call) -> tuple[int, Sequence[Tensor]]:
+    """Return how many lists a kernel works on, and the first; none where lists are not of one length."""
+    lengths = call.option("list_lengths")
+    if lengths:
+        count = next(iter(lengths.values()))
+        same = [name for name, length in lengths.items() if length == count and name != _STEPS]
+        return len(same), call.tensors[:count]
+    given = _given(call)
+    if not call.tensors or len(call.tensors) % given:
+        return given, ()
+    return given, call.tensors[: len(call.tensors) // given]
+
+
 def _given(call: Call) -> int:
     if call.name in _LISTS:
         return _LISTS[call.name]
     numbers = any(call.option(name) is not None for name in ("scalar", "other", "value", "exponent"))
-    alone = call.name.rstrip("_") in ("_foreach_sqrt", "_foreach_neg", "_foreach_zero", "_foreach_reciprocal")
+    alone = call.name.rstrip("_").removeprefix("_foreach_") in _ALONE
     return 1 if numbers or alone else 2
 
 
 def _written(name: str) -> int:
     """Return how many lists are read and written both; lists of results are counted already."""
     if name.startswith("_fused"):
-        return _LISTS[name] - 1
+        return _LISTS[name] - 1  # all but the gradients
     return int(name.endswith("_") and name not in ("_foreach_zero_", "_foreach_copy_"))
 
 

@@ -1,6 +1,7 @@
 """Matrix products as PyTorch asks for them: what is copied before, folded into one product, added after."""
 
 import math
+from dataclasses import replace
 from typing import Final, Literal
 
 from tracehunch.predict.ops.gemm import Product
@@ -13,12 +14,15 @@ from tracehunch.predict.ops.steps import (
     error,
     fresh,
     joined,
+    kernel,
     pointwise,
+    unknown,
 )
 from tracehunch.predict.ops.tensor import Tensor, broadcast
 
 _MATRIX: Final = 2
 _BATCHED: Final = 3
+_SET_UP_NS: Final = 3500  # of a grouped product: 159 of them on an H200
 _ANY: Final = 1 << 20  # the alignment of a stride that is never used
 
 
@@ -97,8 +101,12 @@ def addmm(call: Call) -> Steps:
     wrong = _mismatch(a, b)
     if wrong:
         return error(wrong)
-    if len(bias.shape) == 1 and bias.is_contiguous and bias.size(0) == b.size(-1) and call.name == "addmm":
-        return _run(*product_of(a, b, "lt"))
+    vector = len(bias.shape) == 1 and bias.is_contiguous and bias.size(0) == b.size(-1)
+    if vector and call.name != "addmm_":
+        if min(b.shape) > 1:
+            return _run(*product_of(a, b, "lt"))
+        # cuBLASLt is not asked for a single column; addmm itself spreads the bias
+        return tuple(replace(step, op="") for step in _added(call, bias, a, b))
     return _added(call, bias, a, b)
 
 
@@ -176,6 +184,19 @@ def _with_vector(a: Tensor, b: Tensor) -> Steps:
         assert column is not None
         b = column
     return matmul(Call("matmul", (a, b)))
+
+
+def grouped(call: Call) -> Steps:
+    """Multiply groups of rows each by its own matrix: one kernel that prepares, one that multiplies."""
+    a, b = call.first, call.at(1)
+    if len(a.shape) != _MATRIX or len(b.shape) != _BATCHED or a.dtype != "bf16":
+        return unknown("grouped products were looked at for rows in bfloat16 and one matrix a group")
+    groups = max(b.size(0), 1)
+    rows = -(-a.size(0) // groups)
+    _, product = product_of(fresh((groups, rows, a.size(-1)), a.dtype), b)
+    run = Step("grouped", "GroupProblemShape", "gemm", items=_SET_UP_NS, product=product, library="cutlass")
+    prepare = kernel("prepare_grouped_gemm_data", "gemm-helper", "tiny", 0)
+    return joined([prepare, (run,)])
 
 
 def vectors(call: Call) -> Steps:

@@ -8,8 +8,19 @@ import math
 from dataclasses import dataclass
 from typing import Final
 
-from tracehunch.predict.ops.dtypes import FLOATING
-from tracehunch.predict.ops.steps import Call, Steps, fresh, joined, kernel, like, memset, pointwise
+from tracehunch.predict.ops.dtypes import FLOATING, dtype_word
+from tracehunch.predict.ops.steps import (
+    Call,
+    Steps,
+    copied,
+    fresh,
+    joined,
+    kernel,
+    like,
+    memset,
+    pointwise,
+    under,
+)
 from tracehunch.predict.ops.tensor import Tensor
 
 _THREADS: Final = 512  # of a block, at most
@@ -155,7 +166,7 @@ def reduce(call: Call) -> Steps:
     made: Steps = ()
     if call.name in _COUNTING and one.dtype not in FLOATING and one.dtype != "int64":
         whole = fresh(one.shape, "int64")
-        made = pointwise("direct_copy_kernel_cuda", whole, [one], flops=0, algorithm="copy", cast=True)
+        made = copied(one, whole)
         one = whole
     return joined(
         [made, reduction(one, dims_of(call, one), call.sms, flops=SIMPLE[call.name], outputs=pairs)]
@@ -163,14 +174,19 @@ def reduce(call: Call) -> Steps:
 
 
 def all_any(call: Call) -> Steps:
-    """Reduce booleans; other types are compared with zero inside the kernel."""
+    """Reduce booleans; other types are compared with zero inside the kernel. A single element is copied."""
+    if call.first.numel == 1:
+        flag = fresh(call.first.shape, "bool")
+        cast = () if call.first.dtype == "bool" else copied(call.first, flag)
+        return joined([cast, copied(flag, flag)])
     return reduction(call.first, dims_of(call, call.first), call.sms, out="bool")
 
 
 def extremes(call: Call) -> Steps:
     """Reduce to the extreme, its index or both; two tensors are compared element by element."""
     if len(call.tensors) > 1:
-        return pointwise("", like(call.tensors, call.first.dtype), call.tensors)
+        whole = f"aten::{call.name}imum" if call.name in ("max", "min") else ""
+        return under(whole, pointwise("", like(call.tensors, call.first.dtype), call.tensors))
     return reduction(call.first, dims_of(call, call.first), call.sms, out="int64", outputs=1)
 
 
@@ -207,12 +223,11 @@ def scan(call: Call) -> Steps:
     if one.numel == 0:
         return ()
     dim = call.option("dim", -1)
-    counted = fresh(one.shape, "int64") if one.dtype not in FLOATING else fresh(one.shape, one.dtype)
-    source: Steps = ()
-    if one.dtype != counted.dtype:
-        source = pointwise("direct_copy_kernel_cuda", counted, [one], flops=0, algorithm="copy", cast=True)
-    elif not one.is_contiguous:
-        source = pointwise("direct_copy_kernel_cuda", counted, [one], flops=0, algorithm="copy")
+    wanted = call.option("dtype")
+    dtype = dtype_word(str(wanted)) if wanted else "int64" if one.dtype not in FLOATING else one.dtype
+    counted = fresh(one.shape, dtype)
+    same = one.dtype == dtype and one.is_contiguous
+    source: Steps = () if same else copied(one, counted)
     moved = 2 * counted.nbytes
     if one.numel == one.size(dim) and call.name in ("cumsum", "cumprod"):
         first = kernel("DeviceScanInitKernel", "scan", "tiny", 0, library="cub")

@@ -9,11 +9,13 @@ from tracehunch.predict.ops.steps import (
     Call,
     Steps,
     contiguous,
+    copied,
     fresh,
     joined,
     kernel,
     like,
     pointwise,
+    under,
     unknown,
 )
 from tracehunch.predict.ops.tensor import Tensor
@@ -30,12 +32,12 @@ def softmax(call: Call) -> Steps:
     if one.numel == 0:
         return ()
     before, one = contiguous(one)
-    wanted = call.option("dtype")
+    wanted = "fp32" if call.option("half_to_float") else call.option("dtype")
     out = one.dtype if wanted is None else dtype_word(str(wanted))
     steps = [before]
     if out != one.dtype and not (one.dtype == "fp16" and out == "fp32"):
         made = fresh(one.shape, out)
-        steps.append(pointwise("direct_copy_kernel_cuda", made, [one], flops=0, algorithm="copy", cast=True))
+        steps.append(copied(one, made))
         one = made
     result = fresh(one.shape, out)
     steps.append(_softmax_kernel(one, result, call.option("dim", -1)))
@@ -74,9 +76,9 @@ def softmax_backward(call: Call) -> Steps:
     grad = call.first
     if grad.numel == 0:
         return ()
-    product = (
-        pointwise("BinaryFunctor", like([grad], grad.dtype), (grad, grad)) if call.name[1] == "s" else ()
-    )
+    product: Steps = ()
+    if call.name[1] == "s":
+        product = under("aten::mul", pointwise("BinaryFunctor", like([grad], grad.dtype), (grad, grad)))
     last = call.option("dim", -1) % max(len(grad.shape), 1) == len(grad.shape) - 1
     text = "softmax_warp_backward" if grad.size(-1) <= _IN_WARP_BACK else "cunn_SoftMaxBackward"
     text = text if last else "cunn_SpatialSoftMaxBackward"

@@ -3,6 +3,7 @@
 from typing import Final
 
 from tracehunch.predict.ops.steps import (
+    COPY,
     Call,
     Steps,
     copied,
@@ -12,6 +13,7 @@ from tracehunch.predict.ops.steps import (
     memcpy,
     memset,
     pointwise,
+    under,
     unknown,
 )
 
@@ -42,7 +44,7 @@ def sort(call: Call) -> Steps:
         )
     bits = 8 * one.itemsize
     indices = one.numel * _INT64
-    pack = memcpy("dtod", one.nbytes)
+    pack = under(COPY, memcpy("dtod", one.nbytes))
     number = kernel("sort_fill_kernel", "index", "fill", indices)
     moved = 2 * (one.nbytes + indices)
     if lines == 1:
@@ -64,12 +66,12 @@ def sort(call: Call) -> Steps:
 def _sorted_in_place(numel: int, nbytes: int, length: int, lines: int, dtype: str, *, stable: bool) -> Steps:
     """Copy keys, number the elements, spread the numbers over all lines, and sort both."""
     del stable
-    keys = memcpy("dtod", nbytes)
-    number = kernel("elementwise_kernel_with_index", "index", "fill", length * _INT64)
+    keys = under(COPY, memcpy("dtod", nbytes))
+    number = under("aten::arange", kernel("elementwise_kernel_with_index", "index", "fill", length * _INT64))
     spread = memcpy("dtod", numel * _INT64)
     if lines > 1:
         spread = kernel("direct_copy_kernel_cuda", "copy", "strided", numel * _INT64)
-    back = memcpy("dtod", numel * _INT64)
+    spread, back = under(COPY, spread), under(COPY, memcpy("dtod", numel * _INT64))
     if length == 1:
         return joined([keys, number, spread, back])
     text = "bitonicSortKVInPlace" if length <= _BITONIC else "radixSortKVInPlace"

@@ -1,7 +1,7 @@
 """What an operation launches, step by step, before times are put to it."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from tracehunch.errors import GuessError
@@ -11,16 +11,20 @@ from tracehunch.predict.ops.tensor import Tensor, broadcast, row_major
 if TYPE_CHECKING:
     from tracehunch.predict.environment import Environment
 
-Kind = Literal["kernel", "copy", "memset", "product", "error", "unknown"]
+Kind = Literal["kernel", "copy", "memset", "product", "grouped", "error", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
     """One launch, or why the rest cannot be told.
 
-    `family` names the row of times.toml that tells how fast it moves its `bytes` and works on its `items`;
+    "grouped" is one kernel that multiplies as a `product` does, with `items`
+    nanoseconds to set up. `family` names the row of times.toml that tells how fast it moves its `bytes`
+    and works on its `items`;
     `serial` counts the items that one thread or block works on one after the other. `text` is a piece of the
-    kernel's name, the direction of a copy, or the reason of an "error" or "unknown".
+    kernel's name, the direction of a copy, or the reason of an "error" or "unknown". `op` is the op inside
+    the
+    called one that launches it, as a trace attributes it ("aten::copy_"); "" for the called one itself.
     """
 
     kind: Kind
@@ -34,6 +38,7 @@ class Step:
     items: int = 0
     serial: int = 0
     library: str = "pytorch"
+    op: str = ""
 
 
 Steps = tuple[Step, ...]
@@ -41,12 +46,16 @@ Steps = tuple[Step, ...]
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call: the op's plain name, its tensor arguments in order, and the others by name."""
+    """One call: the op's plain name, its tensor arguments in order, and the others by name.
+
+    `outputs` are the tensors that it returned, where they were recorded.
+    """
 
     name: str
     tensors: tuple[Tensor, ...]
     options: Mapping[str, Any] = field(default_factory=dict)
     env: "Environment | None" = None
+    outputs: tuple[Tensor, ...] = ()
 
     @property
     def first(self) -> Tensor:
@@ -75,7 +84,18 @@ class Call:
         return 132 if gpu is None else gpu.sms
 
 
+COPY: Final = "aten::copy_"
+FILL: Final = "aten::fill_"
+"""Ops that others call to copy and to fill."""
+
 HALF_FROM: Final = frozenset({"bf16", "fp16"})
+"""Types to which float32 is copied in vectors."""
+
+_OFFSETS: Final = (20, 20, 20, 25, 28)
+"""What an element costs by the dimensions that its offsets are computed from, in twentieths."""
+
+_HEAVY: Final = 4
+"""Operations an element from which on arithmetic may be slower than memory."""
 
 
 def kernel(
@@ -95,6 +115,11 @@ def memcpy(direction: str, moved: int) -> Steps:
 def memset(size: int = 0) -> Steps:
     """Return one memset."""
     return (Step("memset", "", "memset", "memset", size),)
+
+
+def under(op: str, steps: Steps) -> Steps:
+    """Return the same, launched by an op inside the called one."""
+    return tuple(replace(step, op=step.op or op) for step in steps)
 
 
 def unknown(reason: str) -> Steps:
@@ -121,18 +146,40 @@ def pointwise(
         return ()
     read = tuple(inputs)
     moved = out.stored_bytes + sum(one.stored_bytes for one in read)
-    family = _family(out, read, cast=cast)
+    family = _family(out, read, cast=cast, narrows=algorithm == "copy")
     prefix = {"vectorized": "vectorized_elementwise_kernel", "cast": "unrolled_elementwise_kernel"}
     hint = text or prefix.get(family, "elementwise_kernel")
-    return kernel(hint, algorithm, family, moved, flops=flops * out.numel, dtype=out.dtype, items=out.numel)
+    if family == "vectorized" and flops >= _HEAVY:
+        family = "vectorized_heavy"
+    elif family == "vectorized" and sum(one.shape != () for one in read) > 1:
+        family = "vectorized_two"
+    items = out.numel
+    if family in ("strided", "transposed"):
+        dims = merged_dims((out, *(one.expanded(out.shape) for one in read if one.shape)))
+        items = items * _OFFSETS[min(dims, len(_OFFSETS) - 1)] // _OFFSETS[0]
+    return kernel(hint, algorithm, family, moved, flops=flops * out.numel, dtype=out.dtype, items=items)
 
 
-def _family(out: Tensor, read: tuple[Tensor, ...], *, cast: bool) -> str:
+def merged_dims(operands: tuple[Tensor, ...]) -> int:
+    """Return how many dimensions are left where all operands walk through neighbouring ones in one stride."""
+    out = operands[0]
+    order = sorted((dim for dim, size in enumerate(out.shape) if size != 1), key=lambda dim: out.strides[dim])
+    dims = 0
+    for inner, outer in zip([-1, *order], order, strict=False):
+        joins = inner >= 0 and all(
+            one.strides[outer] == one.strides[inner] * one.shape[inner] for one in operands
+        )
+        dims += not joins
+    return dims
+
+
+def _family(out: Tensor, read: tuple[Tensor, ...], *, cast: bool, narrows: bool) -> str:
     """Tell whether a kernel runs through memory in order, and if not, how far apart neighbours lie."""
     large = [one for one in read if one.shape]
     together = all(one.shape == out.shape and _same_order(one, out) for one in large)
     if together and (out.is_dense or out.is_contiguous):
-        return "cast" if cast else "vectorized"
+        vectors = narrows and out.dtype in HALF_FROM and all(one.dtype == "fp32" for one in large)
+        return "vectorized" if not cast else "cast_narrow" if vectors else "cast"
     if any(_crossed(one, out) for one in large if one.numel == out.numel):
         return "transposed"
     return "strided"
@@ -162,12 +209,11 @@ def copied(source: Tensor, target: Tensor, *, op_text: str = "") -> Steps:
     same = source.dtype == target.dtype and source.shape == target.shape
     runs = (source.is_dense and target.is_dense) or (source.is_contiguous and target.is_contiguous)
     if same and runs and _same_order(source, target):
-        return memcpy("dtod", target.nbytes)
+        return under(COPY, memcpy("dtod", target.nbytes))
     seen = source if source.shape == target.shape else source.expanded(target.shape)
     cast = source.dtype != target.dtype
-    return pointwise(
-        op_text or _copy_text(source.dtype, target), target, [seen], flops=0, algorithm="copy", cast=cast
-    )
+    text = op_text or _copy_text(source.dtype, target)
+    return under(COPY, pointwise(text, target, [seen], flops=0, algorithm="copy", cast=cast))
 
 
 def _copy_text(dtype: str, target: Tensor) -> str:
@@ -183,7 +229,14 @@ def contiguous(one: Tensor) -> tuple[Steps, Tensor]:
     made = fresh(one.shape, one.dtype)
     if one.numel == 0:
         return (), made
-    return pointwise("direct_copy_kernel_cuda", made, [one], flops=0, algorithm="copy"), made
+    copy = pointwise("direct_copy_kernel_cuda", made, [one], flops=0, algorithm="copy")
+    return under(COPY, copy), made
+
+
+def converted(one: Tensor, dtype: str) -> tuple[Steps, Tensor]:
+    """Return the kernel that makes a tensor of another type, and that tensor; contiguous."""
+    made = fresh(one.shape, dtype)
+    return copied(one, made), made
 
 
 def fresh(shape: Iterable[int], dtype: str) -> Tensor:

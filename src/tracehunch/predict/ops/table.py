@@ -4,8 +4,11 @@ from collections.abc import Callable
 from typing import Final
 
 from tracehunch.predict.ops import (
+    accumulating,
     batch_norms,
+    composed,
     convolution,
+    convolution_backward,
     elementwise,
     indexing,
     layouts,
@@ -14,6 +17,7 @@ from tracehunch.predict.ops import (
     optimizers,
     pooling,
     products,
+    recurrent,
     reductions,
     rows,
     sorting,
@@ -22,6 +26,21 @@ from tracehunch.predict.ops import (
 from tracehunch.predict.ops.steps import Call, Steps
 
 Handler = Callable[[Call], Steps]
+
+_ONE_KERNEL: Final = (
+    "median", "bucketize", "searchsorted", "tril_indices", "triu_indices", "trace", "im2col", "col2im",
+    "grid_sampler_2d", "grid_sampler_3d", "reflection_pad1d", "reflection_pad2d", "reflection_pad3d",
+    "replication_pad1d", "replication_pad2d", "replication_pad3d", "upsample_nearest1d",
+    "upsample_nearest3d", "upsample_bicubic2d", "upsample_linear1d", "upsample_trilinear3d",
+    "_upsample_nearest_exact1d", "_upsample_nearest_exact2d", "_upsample_nearest_exact3d",
+    "_upsample_bilinear2d_aa", "_upsample_bicubic2d_aa", "upsample_nearest1d_backward",
+    "_weight_norm_interface", "max_pool3d_with_indices", "avg_pool3d", "adaptive_max_pool2d",
+    "_adaptive_avg_pool3d", "rrelu_with_noise", "_thnn_fused_lstm_cell", "_thnn_fused_gru_cell",
+    "_amp_update_scale_", "_assert_async", "_masked_softmax", "_masked_scale", "cauchy_", "geometric_",
+    "log_normal_", "binary_cross_entropy_backward", "_cdist_forward", "glu_backward", "logspace",
+    "soft_margin_loss_backward", "_cudnn_init_dropout_state", "poisson", "binomial",
+)  # fmt: skip
+"""Operations of one kernel, by their source in ATen."""
 
 _NAMES: Final[tuple[tuple[Handler, tuple[str, ...]], ...]] = (
     (elementwise.elementwise, elementwise.arithmetic_names()),
@@ -74,24 +93,26 @@ _NAMES: Final[tuple[tuple[Handler, tuple[str, ...]], ...]] = (
     (views.metadata, views.METADATA),
     (views.reshape, ("reshape", "flatten", "ravel", "reshape_as")),
     (indexing.embedding, ("embedding", "index_select")),
-    (indexing.index, ("index",)),
+    (indexing.index, ("index", "_unsafe_index")),
     (indexing.gather, ("gather", "take_along_dim", "take")),
     (
         indexing.scatter_in_place,
         ("scatter_", "scatter_add_", "scatter_reduce_", "index_add_", "index_copy_", "index_fill_"),
     ),
     (indexing.scatter, ("scatter", "scatter_add", "index_add", "index_copy", "index_fill")),
-    (indexing.index_put, ("index_put_", "index_put")),
+    (
+        accumulating.index_put,
+        ("index_put_", "index_put", "_index_put_impl_", "_unsafe_index_put", "_index_put_impl"),
+    ),
     (indexing.nonzero, ("nonzero", "argwhere", "nonzero_numpy")),
     (indexing.masked_select, ("masked_select",)),
-    (indexing.embedding_backward, ("embedding_dense_backward", "embedding_backward")),
+    (accumulating.embedding_backward, ("embedding_dense_backward", "embedding_backward")),
     (sorting.sort, ("sort", "argsort", "msort")),
     (sorting.topk, ("topk",)),
     (
         sorting.not_modelled,
         (
-            "kthvalue", "median", "mode", "unique", "unique_consecutive", "_unique2", "bincount", "histc",
-            "multinomial", "randperm",
+            "kthvalue", "mode", "unique", "unique_consecutive", "_unique2",
         ),
     ),
     (reductions.reduce, tuple(reductions.SIMPLE)),
@@ -104,10 +125,13 @@ _NAMES: Final[tuple[tuple[Handler, tuple[str, ...]], ...]] = (
     (rows.safe_softmax, ("_safe_softmax",)),
     (rows.attention, ("scaled_dot_product_attention",)),
     (products.mm, ("mm", "bmm")),
-    (products.addmm, ("addmm", "addmm_")),
+    (products.addmm, ("addmm", "addmm_", "_addmm_activation")),
     (products.baddbmm, ("baddbmm", "baddbmm_")),
     (products.linear, ("linear",)),
     (products.matmul, ("matmul", "__matmul__", "inner_matmul")),
+    (products.grouped, ("_grouped_mm",)),
+    (recurrent.recurrent, ("_cudnn_rnn",)),
+    (recurrent.recurrent_backward, ("_cudnn_rnn_backward",)),
     (products.vectors, ("mv", "addmv", "dot", "vdot", "inner")),
     (
         convolution.conv,
@@ -116,15 +140,19 @@ _NAMES: Final[tuple[tuple[Handler, tuple[str, ...]], ...]] = (
             "cudnn_convolution_transpose",
         ),
     ),
+    (convolution_backward.conv_backward, ("convolution_backward",)),
     (norms.layer_norm, ("layer_norm", "native_layer_norm", "rms_norm", "_fused_rms_norm")),
     (norms.layer_norm_backward, ("native_layer_norm_backward", "_fused_rms_norm_backward")),
     (norms.group_norm, ("group_norm", "native_group_norm")),
     (norms.group_norm_backward, ("native_group_norm_backward",)),
     (
         batch_norms.batch_norm,
-        ("batch_norm", "_batch_norm_impl_index", "native_batch_norm", "cudnn_batch_norm"),
+        (
+            "batch_norm", "_batch_norm_impl_index", "native_batch_norm", "cudnn_batch_norm",
+            "_native_batch_norm_legit", "_batch_norm_with_update", "_batch_norm_no_update",
+        ),
     ),
-    (batch_norms.batch_norm_backward, ("native_batch_norm_backward",)),
+    (batch_norms.batch_norm_backward, ("native_batch_norm_backward", "batch_norm_backward")),
     (batch_norms.cudnn_batch_norm_backward, ("cudnn_batch_norm_backward",)),
     (losses.cross_entropy, ("cross_entropy", "cross_entropy_loss")),
     (
@@ -133,7 +161,26 @@ _NAMES: Final[tuple[tuple[Handler, tuple[str, ...]], ...]] = (
     ),
     (losses.nll_loss_backward, ("nll_loss_backward", "nll_loss2d_backward")),
     (losses.mse_loss, ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")),
-    (losses.bce_with_logits, ("binary_cross_entropy_with_logits",)),
+    (composed.bce_with_logits, ("binary_cross_entropy_with_logits",)),
+    (composed.binary_cross_entropy, ("binary_cross_entropy",)),
+    (composed.isin, ("isin",)),
+    (composed.equal, ("equal",)),
+    (composed.eye, ("eye",)),
+    (composed.histc, ("histc",)),
+    (composed.bincount, ("bincount",)),
+    (composed.multinomial, ("multinomial",)),
+    (composed.randperm, ("randperm",)),
+    (composed.count_nonzero, ("count_nonzero",)),
+    (composed.scattered_copy, ("slice_scatter", "select_scatter", "diagonal_scatter", "as_strided_scatter")),
+    (
+        composed.filled_then,
+        (
+            "unfold_backward", "index_select_backward", "reflection_pad1d_backward",
+            "reflection_pad2d_backward", "replication_pad1d_backward", "replication_pad2d_backward",
+            "grid_sampler_2d_backward", "max_pool3d_with_indices_backward", "avg_pool3d_backward",
+        ),
+    ),
+    (composed.one_kernel, _ONE_KERNEL),
     (pooling.max_pool, ("max_pool2d", "max_pool2d_with_indices")),
     (pooling.average_pool, ("avg_pool2d",)),
     (pooling.adaptive_average_pool, ("adaptive_avg_pool2d", "_adaptive_avg_pool2d")),
@@ -145,6 +192,7 @@ _NAMES: Final[tuple[tuple[Handler, tuple[str, ...]], ...]] = (
             "upsample_nearest2d_backward", "upsample_bilinear2d_backward",
         ),
     ),
+    (optimizers.unscale, ("_amp_foreach_non_finite_check_and_unscale_",)),
     (optimizers.foreach, optimizers.LISTED),
     (optimizers.foreach_norm, ("_foreach_norm",)),
 )  # fmt: skip

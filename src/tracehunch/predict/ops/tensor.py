@@ -95,6 +95,14 @@ class Tensor:
         shape = (*self.shape[:dim], size, *self.shape[dim + 1 :])
         return replace(self, shape=shape, offset=self.offset + start * self.strides[dim])
 
+    def selected(self, dim: int, index: int = 0) -> Self:
+        """Return the view of one index of a dimension, which it leaves out."""
+        dim %= len(self.shape)
+        shape = self.shape[:dim] + self.shape[dim + 1 :]
+        strides = self.strides[:dim] + self.strides[dim + 1 :]
+        index %= max(self.shape[dim], 1)
+        return replace(self, shape=shape, strides=strides, offset=self.offset + index * self.strides[dim])
+
     def as_type(self, dtype: str) -> Self:
         """Return a tensor of the same layout and another data type."""
         return replace(self, dtype=dtype, offset=0)

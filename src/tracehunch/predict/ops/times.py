@@ -11,8 +11,9 @@ from tracehunch.predict.activities import TimeRange
 from tracehunch.predict.ops.steps import Step
 
 _MEGA: Final = 1e6  # bytes per second -> per microsecond
-CACHED: Final = 0.6
-"""Share of the second-level cache in which a kernel finds what it reads."""
+CACHED: Final = 0.7
+"""Share of the second-level cache up to which a kernel finds what it reads there; at twice as much, nothing.
+Others write the rest between the one that makes a tensor and the one that reads it."""
 
 
 @lru_cache(maxsize=1)
@@ -29,11 +30,16 @@ def step_time(step: Step, gpu: Gpu) -> TimeRange:
     return TimeRange(us * c["low"], us, us * c["high"])
 
 
+def found_in_cache(moved: int, gpu: Gpu) -> float:
+    """Return which part of the bytes that a kernel moves is in the second-level cache."""
+    room = CACHED * (gpu.l2_bytes or 0)
+    return min(max(2 - moved / room, 0.0), 1.0) if room else 0.0
+
+
 def moving_us(step: Step, c: Mapping[str, float], gpu: Gpu) -> float:
     """Return microseconds: a start, the slower of bytes moved and items worked on, and what is serial."""
-    cache = CACHED * (gpu.l2_bytes or 0)
     rate = c["share"] * gpu.bandwidth / _MEGA
-    near = min(step.bytes, cache) / (rate * c["cached"])
-    far = max(step.bytes - cache, 0) / rate
+    found = found_in_cache(step.bytes, gpu)
+    near, far = found * step.bytes / (rate * c["cached"]), (1 - found) * step.bytes / rate
     items = step.items * c["item_ns"] / (gpu.sms * 1e3)
     return c["start_us"] + max(near + far, items) + c["serial_ns"] * step.serial / 1e3

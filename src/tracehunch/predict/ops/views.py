@@ -11,7 +11,13 @@ METADATA: Final = (
     "unflatten", "mT", "mH", "real", "view_as_real", "view_as_complex", "lift_fresh", "_reshape_alias",
     "empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided", "resize_", "size", "stride",
     "is_contiguous", "requires_grad_", "set_", "identity", "detach_", "result_type", "promote_types",
-    "is_pinned", "empty_permuted",
+    "is_pinned", "empty_permuted", "squeeze_", "unsqueeze_", "t_", "transpose_", "as_strided_", "swapaxes_",
+    "is_same_size", "unsafe_split", "unsafe_split_with_sizes", "unsafe_chunk", "_conj", "_neg_view", "lift",
+    "_assert_tensor_metadata", "_has_same_storage_numel", "record_stream", "resize", "resize_as_", "values",
+    "indices", "_values", "_indices", "crow_indices", "col_indices", "is_set_to", "sym_constrain_range",
+    "sym_constrain_range_for_size", "_fused_sdp_choice", "_efficientzerotensor", "_pin_memory", "sym_size",
+    "sym_stride", "sym_numel", "sym_storage_offset", "is_coalesced", "dense_dim", "sparse_dim",
+    "imag",
 )  # fmt: skip
 
 

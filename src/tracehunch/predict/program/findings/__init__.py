@@ -1,0 +1,45 @@
+"""Findings that can be known before a program runs, by the rules of thumb of a trace's checks."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
+
+from tracehunch.predict.environment import Environment
+from tracehunch.predict.program.calls import Program
+from tracehunch.predict.program.findings._run import Run
+from tracehunch.predict.program.findings.attention import unfused
+from tracehunch.predict.program.findings.casts import round_trips
+from tracehunch.predict.program.findings.copies import copies
+from tracehunch.predict.program.findings.layouts import turned
+from tracehunch.predict.program.findings.loops import optimizers, row_loops
+from tracehunch.predict.program.findings.overhead import waiting
+from tracehunch.predict.program.findings.products import fp32_products
+from tracehunch.predict.program.findings.sdpa import known_hazards, math_fallbacks
+from tracehunch.predict.program.findings.waits import slow_copies, stalls
+from tracehunch.predict.program.model import CallGuess, Foreseen, Totals
+
+_ALL: Final[tuple[Callable[[Run], Iterator[Foreseen]], ...]] = (
+    waiting,
+    unfused,
+    math_fallbacks,
+    known_hazards,
+    fp32_products,
+    round_trips,
+    copies,
+    turned,
+    stalls,
+    slow_copies,
+    row_loops,
+    optimizers,
+)
+_SEVERITIES: Final = ("error", "warning", "note")
+
+
+def findings(
+    calls: Sequence[CallGuess], program: Program, env: Environment, totals: Totals
+) -> tuple[Foreseen, ...]:
+    """Return all findings: the worst first, then the most time at stake."""
+    run = Run(tuple(calls), program, env, totals)
+    if env.device != "cuda" or not run.calls:
+        return ()
+    found = [one for look in _ALL for one in look(run)]
+    return tuple(sorted(found, key=lambda one: (_SEVERITIES.index(one.severity), -one.time_at_stake_us)))

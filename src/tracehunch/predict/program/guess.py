@@ -1,0 +1,54 @@
+"""What a program's GPU trace will show, from the calls that it makes."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final
+
+from tracehunch.predict.environment import Environment
+from tracehunch.predict.program.calls import Program
+from tracehunch.predict.program.composed import parts_of
+from tracehunch.predict.program.findings import findings
+from tracehunch.predict.program.model import CallGuess, ProgramGuess
+from tracehunch.predict.program.one_call import guess_call
+from tracehunch.predict.program.rows import module_rows, op_rows
+from tracehunch.predict.program.sdpa_calls import sdpa_calls
+from tracehunch.predict.program.totals import leading, totals
+from tracehunch.predict.program.untold import cannot_tell
+
+_DETERMINISTIC: Final = "deterministic"
+_YES: Final = frozenset({"on", "true", "yes", "1"})
+
+
+def guess_program(program: Program, env: Environment) -> ProgramGuess:
+    """Return what is expected of a program on a GPU, with a version of PyTorch.
+
+    Settings that the program itself made (deterministic algorithms) take precedence over the environment's.
+    """
+    env = _as_set(env, program.settings)
+    whole = (one for call in program.calls for one in parts_of(call) or (call,))
+    calls = tuple(guess_call(call, env) for call in whole)
+    return guess_of(program, env, calls)
+
+
+def guess_of(program: Program, env: Environment, calls: tuple[CallGuess, ...]) -> ProgramGuess:
+    """Return the same from calls that were guessed before; some of a program's calls make a part of it."""
+    by_op, whole = op_rows(calls, by_module=False), totals(calls, program.obstacles)
+    return ProgramGuess(
+        program=program,
+        env=env,
+        calls=calls,
+        ops=op_rows(calls, by_module=True),
+        by_op=by_op,
+        modules=module_rows(calls),
+        totals=whole,
+        leaders=leading(by_op),
+        sdpa=sdpa_calls(calls, env),
+        findings=findings(calls, program, env, whole),
+        cannot_tell=cannot_tell(calls, program.obstacles),
+    )
+
+
+def _as_set(env: Environment, settings: Mapping[str, str]) -> Environment:
+    if settings.get(_DETERMINISTIC, "").lower() in _YES:
+        return replace(env, deterministic=True)
+    return env

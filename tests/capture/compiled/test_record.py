@@ -1,0 +1,125 @@
+"""torch.compile without a GPU: regions and kernels as traces of an H200 show them."""
+
+import gzip
+import json
+from collections import Counter
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from tracehunch.errors import CaptureError
+from tracehunch.predict.environment import environment
+from tracehunch.predict.program.compiled_guess import claims, guess_compiled
+
+torch = pytest.importorskip("torch")
+
+from tracehunch.capture.compiled import record_compiled, record_compiled_call  # noqa: E402  # loads with torch
+
+HERE = Path(__file__).parent
+OPS = HERE.parents[1] / "data" / "h200" / "ops"
+H200 = environment("h200", "2.11")
+
+
+@cache
+def recorded(name: str, mode: str = "default"):
+    return record_compiled(f"programs:{name}", search=HERE, env=H200, mode=mode)
+
+
+def launched(name: str) -> Counter:
+    """Count the GPU activities of one call in a recorded trace, a few lines over its JSON."""
+    events = json.loads(gzip.decompress((OPS / f"{name}.json.gz").read_bytes()))["traceEvents"]
+    steps = sum(
+        one["name"].startswith("ProfilerStep") and one.get("cat") == "user_annotation" for one in events
+    )
+    found = Counter(one["cat"] for one in events if one.get("cat") in ("kernel", "gpu_memcpy", "gpu_memset"))
+    return Counter({cat: n // steps for cat, n in found.items()})
+
+
+@pytest.mark.parametrize(
+    ("program", "trace"),
+    [("geglu", "geglu_compiled"), ("naive", "naive_compiled"), ("matmul_add", "matmul_add_4096_compiled")],
+)
+def test_launches_are_those_of_a_trace(program, trace):
+    found, truth = guess_compiled(recorded(program), H200).totals.amounts, launched(trace)
+    assert (found.kernels, found.copies, found.memsets) == (
+        truth["kernel"],
+        truth["gpu_memcpy"],
+        truth["gpu_memset"],
+    )
+
+
+def test_generated_kernel_is_named_as_in_a_trace_with_its_ops_and_bytes():
+    (kernel,) = recorded("geglu").launches.values()
+    assert kernel.name == "triton_poi_fused_gelu_mul_0"
+    assert kernel.ops == ("gelu", "mul")
+    assert kernel.bytes == 3 * 4096 * 2816 * 2  # two read, one written
+
+
+def test_attention_by_hand_that_inductor_recognises_runs_as_sdpa():
+    guess = guess_compiled(recorded("by_hand"), H200)
+    assert [(one.backend, one.calls) for one in guess.sdpa] == [("cudnn", 1)]
+    assert guess.totals.amounts.kernels == guess.compiled.regions[0].amounts.kernels == 1
+
+
+def test_graph_break_has_reason_and_line():
+    found = recorded("broken")
+    assert [region.phase for region in found.regions] == ["forward", "forward"]
+    (one,) = found.breaks
+    assert "graph_break" in one.reason
+    source = (HERE / "programs.py").read_text(encoding="utf-8").splitlines()
+    (at,) = (number for number, line in enumerate(source, 1) if "graph_break()" in line)
+    assert one.line == f"programs.py:{at}"
+    assert "compiled.graph_breaks" not in [
+        claim.key for claim in claims(guess_compiled(found, H200).compiled, "s")
+    ]
+
+
+def test_code_that_compiles_again_says_which_guard_failed():
+    found = recorded("counts")
+    assert found.recompiles
+    assert "self" in found.recompiles[0].reason
+    assert {one.key for one in claims(guess_compiled(found, H200).compiled, "step")} >= {"compiled"}
+
+
+def test_training_compiles_forward_and_backward_and_casts_for_autocast():
+    found = recorded("trains")
+    assert {region.phase for region in found.regions} == {"forward", "backward"}
+    assert [region.unknown for region in found.regions if region.unknown] == []
+    assert any("_to_copy" in kernel.ops for kernel in found.launches.values())
+    phases = {call.phase for at, call in enumerate(found.program.calls) if at in found.launches}
+    assert {"forward", "backward", "optimizer"} >= phases >= {"forward", "backward"}
+    guess = guess_compiled(found, H200)
+    assert not guess.totals.amounts.untold
+
+
+def test_what_is_compiled_inside_stays_and_the_rest_runs_as_ever():
+    found = recorded("compiled_inside")
+    (run,) = found.runs
+    outside = [call.op for at, call in enumerate(found.program.calls) if not run.first <= at < run.end]
+    assert "aten::clamp_min" in outside or "aten::relu" in outside
+
+
+def test_a_decision_on_a_value_breaks_the_graph_and_is_followed():
+    found = recorded("decides")
+    assert found.breaks
+    assert "aten::_local_scalar_dense" in [call.op for call in found.program.calls]
+
+
+def test_replay_as_a_cuda_graph_is_told():
+    assert all(region.replayed for region in recorded("geglu", "reduce-overhead").regions)
+    assert not any(region.replayed for region in recorded("geglu").regions)
+
+
+def test_nothing_stays_changed():
+    assert not torch.cuda.is_available() or torch.cuda.device_count()
+    recorded("geglu")
+    assert record_compiled_call(lambda x: x.sigmoid() * 2, (torch.ones(4),), env=H200).launches
+    function = torch.compile(lambda x: x + 1, backend="eager")
+    assert function(torch.ones(2)).tolist() == [2.0, 2.0]
+    assert torch.ones(2).to(torch.float64).device.type == "cpu"
+
+
+def test_unknown_target_is_told():
+    with pytest.raises(CaptureError, match="has no"):
+        record_compiled("programs:nothing", search=HERE, env=H200)

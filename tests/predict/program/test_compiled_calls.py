@@ -1,0 +1,103 @@
+"""Calls of a compiled program as plain data: generated kernels, and SDPA's fused operations."""
+
+from types import MappingProxyType
+
+from tracehunch.predict.environment import environment
+from tracehunch.predict.ops.tensor import tensor
+from tracehunch.predict.program.calls import SDPA, OpCall, Program
+from tracehunch.predict.program.compiled import Break, CompiledProgram, GeneratedKernel, Region, Run
+from tracehunch.predict.program.compiled_calls import as_sdpa, generated_activities
+from tracehunch.predict.program.compiled_guess import claims, guess_compiled
+
+H200 = environment("h200", "2.11")
+HEADS = tensor((2, 8, 1024, 64), "bf16")
+GELU = GeneratedKernel("triton_poi_fused_gelu_mul_0", "poi", ("gelu", "mul"), 3 * 2**25, 2**24)
+
+
+def program(**changes):
+    calls = (
+        OpCall("aten::mm", tensors=(tensor((1024, 512), "bf16"), tensor((512, 1024), "bf16"))),
+        OpCall(GELU.name),
+    )
+    given = {
+        "program": Program("p", calls, torch="2.11.0"),
+        "regions": (Region("0/0", 0, "forward"),),
+        "runs": (Run(0, 0, 2),),
+        "launches": {1: GELU},
+        "inductor": "2.11.0",
+    }
+    return CompiledProgram(**(given | changes))
+
+
+def test_time_of_a_generated_kernel_grows_with_its_bytes():
+    small = generated_activities(GELU, H200)
+    large = generated_activities(GeneratedKernel(GELU.name, "poi", GELU.ops, 10 * GELU.bytes), H200)
+    assert small.kernel_count == 1
+    assert small.bytes == GELU.bytes
+    assert 5 < large.time.mid_us / small.time.mid_us < 15
+    assert small.time.mid_us > GELU.bytes / H200.gpu.bandwidth * 1e6 * 0.5
+
+
+def test_kernel_of_unknown_bytes_has_no_time():
+    assert generated_activities(GeneratedKernel("triton_for_fused_0", "for"), H200).time is None
+
+
+def test_fused_attention_becomes_sdpa_pinned_to_its_backend():
+    call = OpCall(
+        "aten::_scaled_dot_product_flash_attention", tensors=(HEADS,) * 3, options={"is_causal": True}
+    )
+    made = as_sdpa(call, trains=True)
+    assert (made.op, made.pinned, made.phase) == (SDPA, ("flash",), "forward")
+    assert made.sdpa.is_causal
+    assert made.sdpa.requires_grad
+    lse = tensor((2, 8, 1024), "fp32")
+    backward = OpCall("aten::_scaled_dot_product_flash_attention_backward", tensors=(*[HEADS] * 5, lse))
+    assert as_sdpa(backward, trains=True).phase == "backward"
+    assert as_sdpa(OpCall("aten::mm"), trains=False) is None
+
+
+def test_mask_of_the_efficient_backward_is_the_fifth_tensor():
+    mask = tensor((2, 8, 1024, 1024), "bf16")
+    rest = (HEADS, tensor((2, 8, 1024), "fp32"), tensor((), "int64"), tensor((), "int64"))
+    call = OpCall(
+        "aten::_scaled_dot_product_efficient_attention_backward", tensors=(*[HEADS] * 4, mask, *rest)
+    )
+    assert as_sdpa(call, trains=True).sdpa.mask.shape == mask.shape
+
+
+def test_region_counts_its_kernels_and_library_calls():
+    guess = guess_compiled(program(), H200)
+    assert guess.totals.amounts.kernels == 2
+    (region,) = guess.compiled.regions
+    assert region.library == (("aten::mm", 1),)
+    assert [(row.kernel.name, row.launches) for row in region.kernels] == [(GELU.name, 1)]
+    assert guess.compiled.merged == (("gelu", "mul"),)
+    assert {one.key: one.expected for one in claims(guess.compiled, "step")} == {
+        "compiled": 1,
+        "compiled.recompiles": 0,
+        "compiled.graph_breaks": 0,
+    }
+
+
+def test_graph_that_could_not_be_compiled_is_a_cannot_tell():
+    guess = guess_compiled(
+        program(
+            regions=(Region("0/0", 0, "forward", unknown="no"),),
+            runs=(Run(0, 2, 2),),
+            launches=MappingProxyType({}),
+        ),
+        H200,
+    )
+    assert guess.totals.at_least
+    assert any("no" in one.reason for one in guess.cannot_tell)
+
+
+def test_break_leaves_the_claim_out():
+    keys = [one.key for one in claims(guess_compiled(program(breaks=(Break("print"),)), H200).compiled, "s")]
+    assert "compiled.graph_breaks" not in keys
+
+
+def test_another_version_than_the_asked_one_is_told():
+    told = guess_compiled(program(inductor="2.13.0+cpu"), H200).cannot_tell
+    assert any("Inductor 2.13" in one.reason and "torch 2.11" in one.reason for one in told)
+    assert not any("Inductor" in one.reason for one in guess_compiled(program(), H200).cannot_tell)
