@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
@@ -222,7 +224,7 @@ def test_what_several_variants_share_is_told_once():
 
 def test_markdown_has_the_same_content(recorded):
     text = shown("--format", "markdown")
-    assert text.startswith("## tracehunch attention\n")
+    assert text.startswith("<!-- tracehunch:attention -->\n\n## tracehunch attention\n")
     for variant in recorded["variants"]:
         assert f"| <code>{variant['name']}</code> |" in text
     assert text.count("\n1. **") == len(recorded["surprises"])
@@ -249,6 +251,18 @@ def test_guesses_are_told_before_looks_on_stderr():
     expert = next(at for at, line in enumerate(lines) if "the expert guesses 5 kernels, 1 copy" in line)
     seen = next(at for at, line in enumerate(lines) if "saw 5 kernels, 1 copy, 1 memset" in line)
     assert guess < expert < seen
+
+
+def test_one_run_is_written_to_several_files(tmp_path):
+    files = [tmp_path / "report.html", tmp_path / "report.json"]
+    options = [word for file in files for word in ("-o", str(file))]
+    result = run("--device", "recorded", "--variant", "naive", *options)
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert files[0].read_text().startswith("<!doctype html>")
+    assert json.loads(files[1].read_text())["schema"] == "tracehunch/1"
+    refused = run("--device", "recorded", "-o", str(files[1]), "-o", str(tmp_path / "report.pdf"))
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert "the extension names no format" in refused.stderr
 
 
 def test_output_goes_whole_to_a_file_by_its_extension(tmp_path):
@@ -328,7 +342,7 @@ def test_impossible_shapes_are_one_line_that_says_what_to_do(args, said):
         (["--steps", "4"], "they are of (8,16,1024,64) bfloat16 causal, 3 steps"),
         (["--save-traces", "/dev/null/traces"], "cannot write to /dev/null/traces"),
         (["-o", "/nonexistent/report.json"], "cannot write to /nonexistent"),
-        (["-o", "report.html"], "the extension names no format"),
+        (["-o", "report.pdf"], "the extension names no format"),
         (["--variant", "nope"], "'nope' is not one of"),
         (["--batch", "many"], "'many' is not a valid integer"),
         (["--dtype", "int8"], "'int8' is not one of"),
@@ -592,7 +606,9 @@ def test_a_full_disk_costs_the_saved_trace_but_not_the_look(monkeypatch, tmp_pat
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("tracehunch.cli.series.shutil.copyfileobj", full)
+    # only there: the profiler's trace itself is copied, too
+    fake = SimpleNamespace(**vars(shutil) | {"copyfileobj": full})
+    monkeypatch.setattr("tracehunch.cli.series.shutil", fake)
     _, variants = live("--variant", "naive", "--save-traces", str(tmp_path))
     assert variants["naive"]["status"] == "ran"
     assert "No space left on device" in variants["naive"]["reason"]

@@ -99,8 +99,8 @@ def test_strict_fails_on_what_cannot_be_told(run, sound, cpu):
 def test_formats(run, tmp_path):
     report = json.loads(run(NAIVE, INPLACE, "--format", "json")[1])
     assert (report["schema"], report["scopes"][0]["changes"][0]["kind"]) == ("tracehunch/1", "went")
-    assert run(NAIVE, INPLACE, "--format", "markdown")[1].startswith("## tracehunch diff <code>")
-    for name, start in (("out.json", "{"), ("out.md", "## tracehunch diff"), ("out.txt", "before ")):
+    assert run(NAIVE, INPLACE, "--format", "markdown")[1].startswith("<!-- tracehunch:diff -->\n\n## ")
+    for name, start in (("out.json", "{"), ("out.md", "<!-- tracehunch:diff -->"), ("out.txt", "before ")):
         code, out, err = run(NAIVE, INPLACE, "-o", tmp_path / name)
         assert (code, out) == (0, "")
         assert f"wrote {tmp_path / name}" in err
@@ -145,7 +145,7 @@ def test_standard_input_is_one_of_the_two(h200):
         ((NAIVE,), "Missing argument 'AFTER'"),
         ((NAIVE, INPLACE, "--scope", "attn_fwd"), "write BEFORE=AFTER"),
         ((NAIVE, INPLACE, "--scope", "attn_fwd=sdpa"), "has no scope 'sdpa'"),
-        ((NAIVE, INPLACE, "-o", "x.html"), "names no format"),
+        ((NAIVE, INPLACE, "-o", "x.pdf"), "names no format"),
         ((NAIVE, "no/such.json"), "no/such.json"),
     ],
 )

@@ -74,7 +74,7 @@ def test_a_folder_is_its_newest_trace(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "start"),
-    [("out.json", b'{\n  "schema": "tracehunch/1"'), ("out.md", b"## tracehunch"), ("out.txt", b"/")],
+    [("out.json", b'{\n  "schema": "tracehunch/1"'), ("out.md", b"<!-- tracehunch:look"), ("out.txt", b"/")],
 )
 def test_the_extension_picks_the_format(name: str, start: bytes, tmp_path: Path) -> None:
     result = look(NAIVE, "-o", tmp_path / name)
@@ -180,7 +180,8 @@ def test_an_output_that_takes_ascii_only_is_no_failure(env: dict[str, str], outp
     assert (done.returncode, done.stderr) == (0, b"")
     if output_format != "json":  # JSON is UTF-8 wherever it goes
         assert done.stdout.isascii()
-        assert b"\\u6a21\\u578b" in done.stdout
+        entities = output_format == "markdown"
+        assert (b"&#27169;&#22411;" if entities else b"\\u6a21\\u578b") in done.stdout
 
 
 def test_a_utf8_output_shows_names_as_they_are() -> None:

@@ -36,7 +36,7 @@ def check(path: Path) -> str:
     shares = gpu_shares(look.facts.tree)
     assert report["trace"]["unattributed_gpu_time_us"] == shares.unattributed_us
     assert report["trace"]["gpu_activities"] == report["trace"]["counts"]["n_gpu_ops"]
-    assert markdown.render(look).startswith("## tracehunch look ")
+    assert markdown.render(look).startswith("<!-- tracehunch:look -->\n\n## tracehunch look ")
     assert "Self CPU time total: " in table.render(look.facts.tree)
     return terminal.render(
         look, view=View(width=100), selection=terminal.Selection(top=1000, all_scopes=True)

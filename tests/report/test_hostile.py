@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from html.parser import HTMLParser
 from typing import Any
 
 import pytest
 from markdown_it import MarkdownIt
 
 from tracehunch.judge import examine
-from tracehunch.report import json_report, markdown, table, terminal
+from tracehunch.report import json_report, markdown, notebook_html, table, terminal
 from tracehunch.report.layout import View
 from tracehunch.trace import read_bytes
 from tracehunch.tree import link
@@ -70,10 +71,11 @@ def reports(look: Any) -> dict[str, str]:
         "markdown": markdown.render(look, selection=selection),
         "json": json_report.render(look).decode(),
         "table": table.render(look.facts.tree, top=100),
+        "notebook": notebook_html.look_html(look, source="<b>&\x1b[31m"),
     }
 
 
-FORMATS = ["terminal", "wide", "markdown", "json", "table"]
+FORMATS = ["terminal", "wide", "markdown", "json", "table", "notebook"]
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -86,7 +88,9 @@ def test_no_control_character_reaches_the_output(reports: dict[str, str], name: 
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_no_line_is_endless(reports: dict[str, str], name: str) -> None:
-    assert max(map(len, reports[name].splitlines())) <= 2_000 if name != "markdown" else True
+    assert (
+        max(map(len, reports[name].splitlines())) <= 2_000 if name not in {"markdown", "notebook"} else True
+    )
 
 
 @pytest.mark.parametrize("name", ["terminal", "wide", "json"])
@@ -139,6 +143,34 @@ def test_markdown_mentions_nobody_and_links_nowhere(reports: dict[str, str]) -> 
     assert "@" not in reports["markdown"]
     assert "://" not in reports["markdown"]
     assert "www." not in reports["markdown"]
+
+
+def test_html_of_a_notebook_holds_our_elements_only(reports: dict[str, str]) -> None:
+    elements = Elements()
+    elements.feed(reports["notebook"])
+    ours = {"div", "span", "code", "details", "summary", "ul", "li", "i"}
+    ours |= {"table", "thead", "tbody", "tr", "th", "td"}
+    assert elements.names <= ours
+    assert elements.attributes <= {"style", "title", "open"}
+    assert elements.open == []
+
+
+class Elements(HTMLParser):
+    """Which elements and attributes there are, and which were not closed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: set[str] = set()
+        self.attributes: set[str] = set()
+        self.open: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.names.add(tag)
+        self.attributes |= {name for name, _ in attrs}
+        self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
 
 
 def test_no_name_ends_the_tables_code_block(look: Any) -> None:

@@ -109,8 +109,9 @@ def test_held_claims_are_all_listed_in_markdown_and_the_terminal_says_where() ->
 
 
 def test_markdown_names_the_verb(judged: Look) -> None:
-    assert markdown.render(judged, source="t.json").startswith("## tracehunch check <code>t.json</code>")
-    assert markdown.render(examine(read(NAIVE))).startswith("## tracehunch look ")
+    checked, looked = markdown.render(judged, source="t.json"), markdown.render(examine(read(NAIVE)))
+    assert checked.startswith("<!-- tracehunch:check -->\n\n## tracehunch check <code>t.json</code>")
+    assert looked.startswith("<!-- tracehunch:look -->\n\n## tracehunch look ")
 
 
 def test_the_order_of_findings_is_said_as_it_is() -> None:

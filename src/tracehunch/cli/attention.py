@@ -20,7 +20,7 @@ from tracehunch.capture.torch_env import import_torch, is_installed, pick_machin
 from tracehunch.cli.common import FINE, FOUND, LOST, emit, exit_code, note, pick_format, view
 from tracehunch.cli.failures import INTERRUPTED, USAGE
 from tracehunch.cli.narrator import Narrator
-from tracehunch.cli.options import Command, debug_option, gate_options, output_options
+from tracehunch.cli.options import Command, debug_option, gate_options, outputs_options
 from tracehunch.cli.series import Plan, check_folder, run_series
 from tracehunch.errors import CaptureError
 from tracehunch.journal import ENVIRONMENT as JOURNAL_ENVIRONMENT
@@ -84,7 +84,7 @@ def _size(option: str, meaning: str) -> Callable[[Command], Command]:
     "--all", "everything", is_flag=True, help="Show all surprises in full, and what the kernel names say."
 )
 @click.option("--ask", is_flag=True, help="Ask for your own guess before each look, and keep the score.")
-@output_options
+@outputs_options
 @gate_options("never")
 @debug_option
 def attention(
@@ -99,7 +99,7 @@ def attention(
     everything: bool,
     ask: bool,
     output_format: str | None,
-    output: Path | None,
+    outputs: Sequence[Path],
     fail_on: str,
     strict: bool,
     **shape: Any,
@@ -109,7 +109,7 @@ def attention(
     For each variant the textbook and an expert on PyTorch guess what a profile shows; then it is run under
     PyTorch's profiler and looked at. What this machine cannot run is shown as recorded on an H200.
     """
-    chosen = pick_format(output_format, output)
+    chosen = [(pick_format(output_format, output), output) for output in outputs or (None,)]
     given = {key: value for key, value in {**shape, "kv_heads": kv_heads}.items() if value is not None}
     on = _device(device)
     plan = Plan(
@@ -121,7 +121,7 @@ def attention(
         check=verify,
         save_to=save_traces,
     )
-    _check_outputs(save_traces, output)
+    _check_outputs(save_traces, outputs)
     if ask:
         check_folder(journal_path().parent, JOURNAL_ENVIRONMENT, make=True)
     _introduce(plan, given)
@@ -132,7 +132,8 @@ def attention(
     if series.interrupted and not series.outcomes:
         note("no variant was done yet; fewer --steps, or --variant NAME, make it shorter")
         raise KeyboardInterrupt
-    emit(_rendered(series, chosen, output, everything=everything), output)
+    for picked, output in chosen:
+        emit(_rendered(series, picked, output, everything=everything), output)
     if score := narrator.score():
         note(score)
     return _code(series, fail_on, strict=strict)
@@ -146,7 +147,8 @@ def _device(wanted: str) -> Device | None:
         machine = pick_machine(wanted)
     except CaptureError as error:
         if wanted != "auto":
-            raise
+            todo = error.todo if "--device" in error.todo else f"{error.todo}, or use --device recorded"
+            raise CaptureError(error.what, error.why, todo) from error
         note(f'{error.what}, so all is from recorded traces; pip install "tracehunch[torch]" to run here')
         return None
     cudnn = versions(import_torch()).get("cudnn_version", "") if machine.kind == "cuda" else ""
@@ -189,11 +191,11 @@ def _written(field: str, value: object) -> str:
     return f"--{field.replace('_', '-')} {value}"
 
 
-def _check_outputs(save_traces: Path | None, output: Path | None) -> None:
+def _check_outputs(save_traces: Path | None, outputs: Sequence[Path]) -> None:
     """Try the places that results will go to, before any work is done."""
     if save_traces is not None:
         check_folder(save_traces, "--save-traces", make=True)
-    if output is not None:
+    for output in outputs:
         check_folder(output.parent, "-o", make=False)
 
 
@@ -208,6 +210,10 @@ def _rendered(series: Series, chosen: str, output: Path | None, *, everything: b
     if chosen == "json":
         return attention_json.render(series)
     command = _next_command(series)
+    if chosen == "html":
+        from tracehunch.report.html import attention_page  # noqa: PLC0415  # loaded only where it is needed
+
+        return attention_page.render(series, next_command=command)
     if chosen == "markdown":
         return attention_markdown.render(series, next_command=command)
     return attention_terminal.render(series, view=view(output), next_command=command, everything=everything)

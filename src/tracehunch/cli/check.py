@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from tracehunch.cli import common
-from tracehunch.cli.inputs import refuse_to_overwrite
-from tracehunch.cli.options import all_option, debug_option, gate_options, output_options
+from tracehunch.cli.inputs import refuse_file_for_github, refuse_to_overwrite
+from tracehunch.cli.options import all_option, ci_output_options, debug_option, gate_options
 from tracehunch.units import join, plural, printable
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @click.command("check")
 @click.argument("hunch", type=click.Path(path_type=Path))
 @click.argument("trace")
-@output_options
+@ci_output_options
 @all_option
 @gate_options("warning")
 @debug_option
@@ -51,11 +51,15 @@ def check(  # noqa: PLR0917  # click passes all by name
 
     picked = common.pick_format(output_format, output)
     refuse_to_overwrite(output, hunch, Path(trace))
+    refuse_file_for_github(picked, output)
     claimed = read_hunch(hunch)
     recorded = common.read_trace(trace)
     seen = api.check(claimed.guess, recorded)
     _tell(claimed, recorded, hunch)
-    common.emit(_rendered(seen, picked, output, trace, all_findings=all_findings), output)
+    if picked == "github":
+        common.emit_github(*_for_github(seen, trace))
+    else:
+        common.emit(_rendered(seen, picked, output, trace, all_findings=all_findings), output)
     _tell_untold(seen, strict=strict)
     counted = _without_known(seen, claimed.guess)
     code = _code(counted, fail_on, strict=strict)
@@ -66,7 +70,7 @@ def check(  # noqa: PLR0917  # click passes all by name
 
 def _without_known(seen: Look, guess: Guess) -> Look:
     """Leave out, for the exit code, the findings that were there when the guess was made; they are told."""
-    from tracehunch.api import unknown_findings  # noqa: PLC0415  # as above
+    from tracehunch.api.looking import unknown_findings  # noqa: PLC0415  # as above
 
     new = unknown_findings(seen, guess)
     if n_known := len(seen.checked.findings) - len(new):
@@ -112,6 +116,15 @@ def _lost(seen: Look) -> str:
     return f"{plural(len(seen.verdict.cannot_tell), 'claim')} could not be told"
 
 
+def _for_github(seen: Look, source: str) -> tuple[str, str]:
+    """Return the workflow commands, and the report for the step's summary."""
+    from tracehunch.report import github, markdown  # noqa: PLC0415  # loaded only where it is needed
+    from tracehunch.report.summary import Selection  # noqa: PLC0415  # as above
+
+    chosen = Selection(all_findings=True)
+    return github.render(seen, source=source), markdown.render(seen, selection=chosen, source=source)
+
+
 def _rendered(
     seen: Look, picked: str, output: Path | None, source: str, *, all_findings: bool
 ) -> str | bytes:
@@ -122,6 +135,10 @@ def _rendered(
     from tracehunch.report.summary import Selection  # noqa: PLC0415  # as above
 
     selection = Selection(all_findings=all_findings)
+    if picked == "html":
+        from tracehunch.report.html import look_page  # noqa: PLC0415  # as above
+
+        return look_page.render(seen, selection=selection, source=source)
     if picked == "markdown":
         from tracehunch.report import markdown  # noqa: PLC0415  # as above
 

@@ -83,8 +83,31 @@ def view(output: Path | None, *, unknown_width: int = 80) -> View:
     )
 
 
+def emit_github(commands: str, summary: str) -> None:
+    """Write workflow commands to stdout, and add Markdown to the step's summary where GitHub names a file."""
+    from tracehunch.report.cut import SUMMARY_LIMIT, for_summary  # noqa: PLC0415  # loaded only where it is needed
+
+    path = os.environ.get("GITHUB_STEP_SUMMARY")
+    if path:
+        try:
+            with Path(path).open("ab") as file:
+                fitting = for_summary(summary, SUMMARY_LIMIT - file.tell())
+                file.write(fitting.encode())
+            if not fitting:
+                note("the step's summary is full: nothing was added to it")
+        except OSError as failure:
+            raise TracehunchError(
+                "cannot add to the step's summary",
+                failure.strerror or str(failure),
+                "unset GITHUB_STEP_SUMMARY, or let it name a file that can be written",
+            ) from failure
+    emit(commands.encode(), None)  # as bytes: these are commands, and shall be
+
+
 def emit(result: str | bytes, output: Path | None) -> None:
     """Write the result, and nothing else, to stdout or whole to a file; the file's name goes to stderr."""
+    if output is None and isinstance(result, str):
+        result = _defused(result)
     data = result if isinstance(result, bytes) else None
     if output is not None:
         write_whole(output, data if data is not None else _encoded(str(result), "utf-8"))
@@ -121,7 +144,7 @@ def write_whole(path: Path, data: bytes) -> None:
 
 def note(message: str) -> None:
     """One line on stderr."""
-    click.echo(f"tracehunch: {message}", err=True)
+    click.echo(_defused(f"tracehunch: {message}"), err=True)
 
 
 def unknown_name(what: str, word: str, known: list[str]) -> TracehunchError:
@@ -138,6 +161,15 @@ def _mode(path: Path) -> int:
     mask = os.umask(0)
     os.umask(mask)
     return 0o666 & ~mask
+
+
+def _defused(text: str) -> str:
+    """Return text for the log of a run in GitHub Actions, which takes some lines for commands."""
+    if os.environ.get("GITHUB_ACTIONS") != "true":
+        return text
+    from tracehunch.report.github import defused  # noqa: PLC0415  # loaded only where it is needed
+
+    return defused(text)
 
 
 def _columns() -> int:
@@ -164,4 +196,5 @@ def _takes_unicode(encoding: str | None) -> bool:
 
 
 def _encoded(text: str, encoding: str | None) -> bytes:
-    return text.encode(encoding or "ascii", "backslashreplace")
+    is_markdown = text.startswith("<!--")  # where an entity reads as what it stands for
+    return text.encode(encoding or "ascii", "xmlcharrefreplace" if is_markdown else "backslashreplace")

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from tracehunch.cli import common
-from tracehunch.cli.inputs import refuse_to_overwrite
-from tracehunch.cli.options import debug_option, gate_options, output_options
+from tracehunch.cli.inputs import refuse_file_for_github, refuse_to_overwrite
+from tracehunch.cli.options import ci_output_options, debug_option, gate_options
 from tracehunch.units import join
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @click.command("diff")
 @click.argument("before")
 @click.argument("after")
-@output_options
+@ci_output_options
 @click.option(
     "--scope",
     "scopes",
@@ -56,12 +56,16 @@ def diff(  # noqa: PLR0917  # click passes all by name
     """
     picked = common.pick_format(output_format, output)
     refuse_to_overwrite(output, Path(before), Path(after))
+    refuse_file_for_github(picked, output)
     if before == after == "-":
         raise click.UsageError("standard input can be one of the traces, not both")
     looks = [_examined(source) for source in (before, after)]
     sources = [_named(source, look) for source, look in zip((before, after), looks, strict=True)]
     compared = _compared(looks, scopes)
-    common.emit(_rendered(compared, picked, output, sources, top=top, all_scopes=all_scopes), output)
+    if picked == "github":
+        common.emit_github(*_for_github(compared, sources, top=top))
+    else:
+        common.emit(_rendered(compared, picked, output, sources, top=top, all_scopes=all_scopes), output)
     code, why = _code(compared, fail_on, strict=strict)
     if code != common.FINE:
         common.note(f"exit {code}: {why}")
@@ -96,6 +100,15 @@ def _pair(text: str, names: Sequence[set[str]]) -> tuple[str, str]:
     return (known or cuts)[0]
 
 
+def _for_github(compared: Diff, sources: Sequence[str], *, top: int | None) -> tuple[str, str]:
+    """Return the workflow commands, and the report for the step's summary."""
+    from tracehunch.report import diff_markdown, github  # noqa: PLC0415  # loaded only where it is needed
+    from tracehunch.report.diff_words import TOP  # noqa: PLC0415  # as above
+
+    commands = github.render_diff(compared, sources=sources)
+    return commands, diff_markdown.render(compared, sources=sources, top=top or TOP)
+
+
 def _rendered(
     compared: Diff,
     picked: str,
@@ -112,6 +125,10 @@ def _rendered(
         return diff_json.render(compared)
     from tracehunch.report.diff_words import TOP  # noqa: PLC0415  # as above
 
+    if picked == "html":
+        from tracehunch.report.html import diff_page  # noqa: PLC0415  # as above
+
+        return diff_page.render(compared, sources=sources, top=top or TOP, all_scopes=all_scopes)
     if picked == "markdown":
         from tracehunch.report import diff_markdown  # noqa: PLC0415  # as above
 

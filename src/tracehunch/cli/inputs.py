@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import click
+
 from tracehunch.errors import TracehunchError
 
 
@@ -14,3 +16,9 @@ def refuse_to_overwrite(output: Path | None, *inputs: Path) -> None:
             continue
         if path.samefile(output) or (path.is_dir() and output.resolve().is_relative_to(path.resolve())):
             raise TracehunchError(f"will not overwrite {output}", "it is an input", "choose another -o")
+
+
+def refuse_file_for_github(picked: str, output: Path | None) -> None:
+    """Raise where workflow commands would go to a file: GitHub reads them from the output of a step."""
+    if picked == "github" and output is not None:
+        raise click.UsageError("--format github writes to the step's output; leave -o out")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -9,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from tracehunch.cli import common
-from tracehunch.cli.inputs import refuse_to_overwrite
-from tracehunch.cli.options import all_option, debug_option, gate_options, output_options
+from tracehunch.cli.inputs import refuse_file_for_github, refuse_to_overwrite
+from tracehunch.cli.options import all_option, ci_output_options, debug_option, gate_options
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,7 +26,7 @@ _TABLE_WIDTH: Final = 200  # where nobody told how wide the output is
 
 @click.command("look")
 @click.argument("trace")
-@output_options
+@ci_output_options
 @click.option(
     "--scope",
     "scopes",
@@ -69,6 +70,7 @@ def look(  # noqa: PLR0917  # click passes all by name
 
     picked = common.pick_format(output_format, output)
     refuse_to_overwrite(output, Path(trace))
+    _refuse_unfit(picked, output, table=table)
     seen = _examined(trace)
     named = _named(trace, seen)
     scopes = _resolved(scopes, seen)
@@ -76,9 +78,27 @@ def look(  # noqa: PLR0917  # click passes all by name
         result = _table(seen, picked, output, top or _TABLE_ROWS)
     else:
         chosen = Selection(scopes, top or _KERNELS, all_scopes=all_scopes, all_findings=all_findings)
+        if picked == "github":
+            common.emit_github(*_for_github(seen, chosen, source=named))
+            return common.exit_code(seen, fail_on, strict=strict)
         result = _report(seen, picked, output, chosen, source=named)
     common.emit(result, output)
     return common.exit_code(seen, fail_on, strict=strict)
+
+
+def _refuse_unfit(picked: str, output: Path | None, *, table: bool) -> None:
+    if table and picked in ("html", "github"):
+        raise click.UsageError(f"--table is no part of --format {picked}; leave one of them out")
+    refuse_file_for_github(picked, output)
+
+
+def _for_github(seen: Look, selection: Selection, *, source: str) -> tuple[str, str]:
+    """Return the workflow commands, and the report for the step's summary."""
+    from tracehunch.report import github, markdown  # noqa: PLC0415  # loaded only where it is needed
+
+    commands = github.render(seen, selection=selection, source=source)
+    whole = replace(selection, all_findings=True)
+    return commands, markdown.render(seen, selection=whole, source=source)
 
 
 def _examined(source: str) -> Look:
@@ -101,6 +121,10 @@ def _report(
         from tracehunch.report import json_report  # noqa: PLC0415  # loaded only where it is needed
 
         return json_report.render(seen, scopes=selection.scopes)
+    if picked == "html":
+        from tracehunch.report.html import look_page  # noqa: PLC0415  # loaded only where it is needed
+
+        return look_page.render(seen, selection=selection, source=source)
     if picked == "markdown":
         from tracehunch.report import markdown  # noqa: PLC0415  # loaded only where it is needed
 

@@ -20,11 +20,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 VERBS: Final[dict[str, tuple[str, str]]] = {
+    "run": ("tracehunch.cli.run", "Run a script under the profiler, with no edit, then look."),
     "look": ("tracehunch.cli.look", "Say what a trace shows, the costly surprises first."),
     "attention": ("tracehunch.cli.attention", "Guess, run and look at attention in all its variants."),
     "check": ("tracehunch.cli.check", "Hold a trace against a hunch.toml."),
     "diff": ("tracehunch.cli.diff", "Say what changed between two traces, and why."),
     "guess": ("tracehunch.cli.guess", "Predict what a trace should show, or write the hunch.toml of one."),
+    "open": ("tracehunch.cli.open", "Show a trace, or the part around a finding, in Perfetto."),
+    "space": ("tracehunch.cli.space", "Write a Hugging Face Space that runs attention on its hardware."),
     "explain": (
         "tracehunch.cli.explain",
         "Explain a kernel's name, a finding, a fact or a word of a report.",
@@ -49,7 +52,9 @@ class Verbs(click.Group):
         """Return the verb's command, imported now; None if there is no such verb."""
         if cmd_name not in VERBS:
             return None
-        command = getattr(import_module(VERBS[cmd_name][0]), cmd_name)
+        # a verb named as one of Python's own has a trailing underscore: open_
+        module = import_module(VERBS[cmd_name][0])
+        command = getattr(module, f"{cmd_name}_", None) or getattr(module, cmd_name)
         assert isinstance(command, click.Command)
         return command
 
@@ -83,7 +88,7 @@ class Verbs(click.Group):
         state = failures.State()
         try:
             code = super().main(args, prog_name or "tracehunch", obj=state, **extra)
-            if sys.stdout is not None:  # closed
+            if sys.stdout is not None and not sys.stdout.closed:
                 sys.stdout.flush()
         except BaseException as failure:  # noqa: BLE001  # here every failure becomes a line and a code
             code = failures.tell(failure, debug=state.debug)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -12,8 +12,14 @@ from tracehunch.cli.failures import State
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-FORMATS: Final = {"terminal": (".txt",), "json": (".json",), "markdown": (".md", ".markdown")}
+TEXT_FORMATS: Final = {"terminal": (".txt",), "json": (".json",), "markdown": (".md", ".markdown")}
 """Output format -> the file extensions that ask for it."""
+
+PAGE_FORMATS: Final[dict[str, tuple[str, ...]]] = {**TEXT_FORMATS, "html": (".html", ".htm")}
+"""Those of verbs that also write a page."""
+
+FORMATS: Final = {**PAGE_FORMATS, "github": ()}
+"""Those of verbs that also write workflow commands for GitHub; no extension asks for these."""
 
 FAIL_ON: Final = ("error", "warning", "note", "never")
 
@@ -36,15 +42,34 @@ debug_option = click.option(
 
 def output_options(command: Command) -> Command:
     """``--format``, ``-o/--output``: parameters ``output_format: str | None`` and ``output: Path | None``."""
+    return _output_options(command, PAGE_FORMATS)
+
+
+def outputs_options(command: Command) -> Command:
+    """``--format``, and ``-o/--output`` as often as wanted: parameter ``outputs: tuple[Path, ...]``."""
+    return _output_options(command, PAGE_FORMATS, repeated=True)
+
+
+def ci_output_options(command: Command) -> Command:
+    """``--format``, ``-o/--output``, with ``--format github`` for a run in GitHub Actions."""
+    return _output_options(command, FORMATS)
+
+
+def _output_options(
+    command: Command, formats: Mapping[str, tuple[str, ...]], *, repeated: bool = False
+) -> Command:
     command = click.option(
         "-o",
         "--output",
+        "outputs" if repeated else "output",
         type=click.Path(dir_okay=False, path_type=Path),
+        multiple=repeated,
         metavar="FILE",
-        help="Write to FILE; its extension (.txt, .json, .md) picks the format.",
+        help="Write to FILE; its extension (.txt, .json, .md, .html) picks the format."
+        + (" May be repeated." if repeated else ""),
     )(command)
     return click.option(
-        "--format", "output_format", type=click.Choice(tuple(FORMATS)), help="Default: terminal."
+        "--format", "output_format", type=click.Choice(tuple(formats)), help="Default: terminal."
     )(command)
 
 

@@ -9,7 +9,7 @@ from tracehunch.report import attention_surprises as unexpected
 from tracehunch.report.attention_footnotes import checked, outside_window
 from tracehunch.report.attention_kernels import fused_kernels
 from tracehunch.report.finding_texts import SEVERITY_STYLE
-from tracehunch.report.layout import Line, Span, Style, View, heading, paragraph, wrap
+from tracehunch.report.layout import PROSE, Line, Span, Style, View, heading, paragraph, wrap
 from tracehunch.units import cells, join, plural, printable, time_us
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def hanging(first: tuple[Span | str, ...], text: str, view: View, *, indent: int
     """Wrap a paragraph that starts after ``first`` and goes on at ``indent``, left of where it started."""
     lead = sum(cells(span if isinstance(span, str) else span.text) for span in first)
     filler = "." * max(lead - indent - 1, 1)  # holds the place of what stands before the text
-    wrapped = wrap(f"{filler} {text}", max(view.width - indent, 20))
+    wrapped = wrap(f"{filler} {text}", max(min(view.width, PROSE) - indent, 20))
     yield (*first, wrapped[0][len(filler) + 1 :])
     for more in wrapped[1:]:
         yield (" " * indent, more)

@@ -9,7 +9,8 @@ from tracehunch.report import attention_surprises as unexpected
 from tracehunch.report.attention_footnotes import footnotes
 from tracehunch.report.attention_headline import headline, interrupted_text
 from tracehunch.report.attention_kernels import fused_kernels
-from tracehunch.report.markdown import code, text
+from tracehunch.report.cut import for_comment
+from tracehunch.report.markdown import code, marker, text
 from tracehunch.units import time_us
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 def render(series: Series, *, next_command: str = "") -> str:
     """Headline, tables, surprises by time at stake, kernel names, and what to type next."""
-    blocks = ["## tracehunch attention", f"**{text(headline(series))}**"]
+    blocks = [marker("attention"), "## tracehunch attention", f"**{text(headline(series))}**"]
     if series.interrupted:
         blocks.append(text(interrupted_text(series)))
     for device, workload in glance.groups(series):
@@ -37,7 +38,7 @@ def render(series: Series, *, next_command: str = "") -> str:
     blocks += [text(note) for note in footnotes(series)]
     if next_command:
         blocks.append(f"Next: {code(next_command)}")
-    return "\n\n".join(blocks) + "\n"
+    return for_comment("\n\n".join(blocks) + "\n")
 
 
 def _group(series: Series, device: Device, workload: Workload) -> list[str]:

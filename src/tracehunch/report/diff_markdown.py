@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tracehunch.report import diff_changes, diff_environment, diff_findings, diff_headline, diff_scopes
+from tracehunch.report.cut import for_comment
 from tracehunch.report.diff_words import TOP
 from tracehunch.report.finding_texts import cannot_tell_text
-from tracehunch.report.markdown import code, table, text
+from tracehunch.report.markdown import code, marker, table, text
 from tracehunch.units import time_us
 
 if TYPE_CHECKING:
@@ -18,9 +19,9 @@ if TYPE_CHECKING:
 
 
 def render(diff: Diff, *, sources: Sequence[str] = (), top: int = TOP, all_scopes: bool = False) -> str:
-    """Return the whole report, ending in a newline."""
+    """Return the report, ending in a newline: all of it, or what fits into a comment on GitHub."""
     sources = sources or [look.facts.tree.trace.label for look in (diff.before, diff.after)]
-    blocks = [f"## tracehunch diff {code(sources[0])} {code(sources[1])}"]
+    blocks = [marker("diff"), f"## tracehunch diff {code(sources[0])} {code(sources[1])}"]
     if diff.environment.same_kind:
         for line, why in diff_headline.headline(diff):
             blocks.append(
@@ -34,7 +35,7 @@ def render(diff: Diff, *, sources: Sequence[str] = (), top: int = TOP, all_scope
     blocks += _findings(diff)
     blocks += _bullets("Cannot tell", [text(cannot_tell_text(one)) for one in diff.cannot_tell])
     blocks.append(f"Next: {code(diff_findings.next_command(diff, sources))}")
-    return "\n\n".join(blocks) + "\n"
+    return for_comment("\n\n".join(blocks) + "\n")
 
 
 def _head(diff: Diff, sources: Sequence[str]) -> str:

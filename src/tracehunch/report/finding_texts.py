@@ -22,7 +22,7 @@ _UNTOLD_SHOWN: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class FindingText:
-    """One finding, its evidence in words."""
+    """One finding, its evidence in words; `position` is its place in the look's findings."""
 
     severity: str
     id: str
@@ -32,12 +32,14 @@ class FindingText:
     cause: str
     fix: str
     evidence: str
+    position: int
 
 
 def findings(look: Look, selection: Selection) -> list[FindingText]:
     """Return findings of the selected scopes: worst first, of one severity as the checks ranked them."""
-    taken = [one for one in look.checked.findings if selection.takes(one.scope)]
-    return [_finding_text(one) for one in sorted(taken, key=lambda one: -SEVERITIES.index(one.severity))]
+    taken = [(at, one) for at, one in enumerate(look.checked.findings) if selection.takes(one.scope)]
+    ordered = sorted(taken, key=lambda pair: -SEVERITIES.index(pair[1].severity))
+    return [_finding_text(one, at) for at, one in ordered]
 
 
 def shown(found: Sequence[FindingText], selection: Selection) -> tuple[Sequence[FindingText], str]:
@@ -86,7 +88,7 @@ def evidence_text(events: Sequence[int]) -> str:
     return f"{'event' if len(events) == 1 else 'events'} {shown}{more}" if events else ""
 
 
-def _finding_text(finding: Finding) -> FindingText:
+def _finding_text(finding: Finding, position: int) -> FindingText:
     evidence = evidence_text(finding.evidence)
     stake = finding.time_at_stake_us
     return FindingText(
@@ -98,4 +100,5 @@ def _finding_text(finding: Finding) -> FindingText:
         cause=printable(finding.cause),
         fix=printable(finding.fix),
         evidence=f"{evidence}{'; ' if evidence else ''}{finding.confidence} confidence",
+        position=position,
     )

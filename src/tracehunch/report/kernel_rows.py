@@ -75,11 +75,15 @@ class OpTable:
 
 def kernel_tables(look: Look, selection: Selection) -> list[KernelTable]:
     """Return the kernels of the selected scopes, else of the step if there is one, else of the trace."""
+    return [_kernel_table(scope, look.facts.tree, selection.top) for scope in main_scopes(look, selection)]
+
+
+def main_scopes(look: Look, selection: Selection) -> list[ScopeFacts]:
+    """Return the selected scopes with GPU activities, else the step if it has any, else the trace."""
     if selection.scopes:
-        chosen = [scope for scope in look.facts.scopes if scope.scope.name in selection.scopes]
-    else:
-        chosen = _main_scope(look.facts.scopes)
-    return [_kernel_table(scope, look.facts.tree, selection.top) for scope in chosen if scope.kernels]
+        scopes = look.facts.scopes
+        return [scope for scope in scopes if scope.scope.name in selection.scopes and scope.kernels]
+    return _main_scope(look.facts.scopes)
 
 
 def op_tables(look: Look, selection: Selection) -> list[OpTable]:

@@ -28,7 +28,7 @@ _PLAIN: Final = str.maketrans({"·": "-", "─": "-", "→": "->", "▸": ">", "
 """What tracehunch itself prints beyond ASCII, and what stands for it where the output cannot take it."""
 
 
-_PROSE: Final = 100
+PROSE: Final = 100
 """Columns beyond which lines of prose are hard to read, however wide the terminal."""
 _COMFORTABLE: Final = 30
 _NARROWEST: Final = 12
@@ -79,7 +79,12 @@ def _drawn(line: Line, view: View) -> str:
     text = "".join(_painted(span, view) for span in line)
     if not view.colour:
         text = text.rstrip()
-    return text if view.unicode else text.translate(_PLAIN).encode("ascii", "backslashreplace").decode()
+    return text if view.unicode else in_ascii(text)
+
+
+def in_ascii(text: str) -> str:
+    """Return text for an output that takes ASCII only."""
+    return text.translate(_PLAIN).encode("ascii", "backslashreplace").decode()
 
 
 def _painted(span: Span | str, view: View) -> str:
@@ -123,7 +128,7 @@ def _chunks(word: str, width: int) -> list[str]:
 def paragraph(text: str, view: View, *, first: Line = (), indent: int = 0, style: Style = "") -> list[Line]:
     """Return wrapped text; ``first`` stands before its first line, the others are indented as far."""
     lead = sum(cells(span if isinstance(span, str) else span.text) for span in first)
-    wrapped = wrap(text, max(min(view.width, _PROSE) - max(indent, lead), 20))
+    wrapped = wrap(text, max(min(view.width, PROSE) - max(indent, lead), 20))
     lines: list[Line] = [(*first, " " * (indent - lead), Span(wrapped[0], style))]
     return lines + [(" " * max(indent, lead), Span(more, style)) for more in wrapped[1:]]
 

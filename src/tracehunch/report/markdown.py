@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from tracehunch.report import finding_texts, kernel_rows, scope_rows, summary, verdict_text
+from tracehunch.report.cut import for_comment
 from tracehunch.report.summary import Selection
 from tracehunch.units import printable, shorten
 from tracehunch.verdict import Look, Verdict
@@ -30,11 +31,13 @@ _NAME_LIMIT: Final = 160  # columns of a name in a table's cell
 
 
 def render(look: Look, *, selection: Selection | None = None, source: str = "") -> str:
-    """Return the whole report, ending in a newline."""
+    """Return the report, ending in a newline: all of it, or what fits into a comment on GitHub."""
     selection = selection or Selection()
     source = source or look.facts.tree.trace.label
+    verb = "look" if look.verdict == Verdict() else "check"
     blocks = [
-        f"## tracehunch {'look' if look.verdict == Verdict() else 'check'} {code(source)}",
+        marker(verb),
+        f"## tracehunch {verb} {code(source)}",
         table((("<", None), ("<", None)), [(k, text(v)) for k, v in summary.recorded_on(look)]),
     ]
     blocks += _warnings(look)
@@ -44,7 +47,12 @@ def render(look: Look, *, selection: Selection | None = None, source: str = "") 
     blocks += [block for one in kernel_rows.kernel_tables(look, selection) for block in _kernels(one)]
     blocks += [block for one in kernel_rows.op_tables(look, selection) for block in _ops(one)]
     blocks.append(f"Next: {code(summary.next_command(look, source, selection))}")
-    return "\n\n".join(blocks) + "\n"
+    return for_comment("\n\n".join(blocks) + "\n")
+
+
+def marker(verb: str) -> str:
+    """Return a comment that nobody sees, by which a bot finds the comment of a pull request to update."""
+    return f"<!-- tracehunch:{verb} -->"
 
 
 def text(raw: str) -> str:

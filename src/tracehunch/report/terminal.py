@@ -39,17 +39,24 @@ def render(
 
     Without ``numbers`` it ends after the findings: no tables of scopes and kernels.
     """
-    view, selection = view or View(), selection or Selection()
+    view = view or View()
+    return draw(report_lines(look, view, selection, source=source, numbers=numbers), view)
+
+
+def report_lines(
+    look: Look, view: View, selection: Selection | None = None, *, source: str = "", numbers: bool = True
+) -> list[Line]:
+    """Return the lines of the report, as ``render`` draws them."""
+    selection = selection or Selection()
     source = source or look.facts.tree.trace.label
     lines: list[Line] = [(Span(printable(source), "bold"),)]
     lines += _recorded(look, view)
     lines += _warnings(look, view)
-    lines += verdict_lines(look, view)
+    lines += verdict_lines(look.verdict, view)
     lines += _findings(look, view, selection)
     if numbers:
         lines += _numbers(look, view, selection)
-    lines += _ending(look, source, selection)
-    return draw(lines, view)
+    return [*lines, *_ending(look, source, selection)]
 
 
 def _numbers(look: Look, view: View, selection: Selection) -> list[Line]:

@@ -22,7 +22,7 @@ from tracehunch.units import (
     size,
     time_us,
 )
-from tracehunch.verdict import Look, Surprise, Verdict
+from tracehunch.verdict import Surprise, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,13 +47,13 @@ _RELATION_WORDS: Final = {
     ">": "more than ",
     "~": "about ",
     "leads": "led by ",
+    "merged": "one kernel of ",
     "in": "",
 }
 
 
-def verdict_lines(look: Look, view: View) -> list[Line]:
+def verdict_lines(verdict: Verdict, view: View) -> list[Line]:
     """All three outcomes; nothing where nobody guessed."""
-    verdict = look.verdict
     if verdict == Verdict():
         return []
     lines = heading("Verdict", tally(verdict))
