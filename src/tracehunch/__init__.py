@@ -15,6 +15,7 @@ __all__ = [
     "Finding",
     "Guess",
     "Look",
+    "Profile",
     "Trace",
     "TracehunchError",
     "Verdict",
@@ -25,7 +26,10 @@ __all__ = [
     "link",
     "look",
     "measure",
+    "profile",
+    "profiled",
     "read",
+    "trace_ready",
 ]
 
 if TYPE_CHECKING:
@@ -35,6 +39,7 @@ if TYPE_CHECKING:
         Finding,
         Guess,
         Look,
+        Profile,
         Trace,
         Verdict,
         check,
@@ -43,7 +48,10 @@ if TYPE_CHECKING:
         link,
         look,
         measure,
+        profile,
+        profiled,
         read,
+        trace_ready,
     )
     from tracehunch.errors import TracehunchError
 
@@ -61,3 +69,10 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+def load_ipython_extension(ip: Any) -> None:
+    """``%load_ext tracehunch``: registers ``%%hunch``."""
+    from tracehunch.notebook import load_ipython_extension as load  # noqa: PLC0415  # numpy loads with it
+
+    load(ip)

@@ -42,17 +42,13 @@ def import_torch() -> Any:
 
     """
     if not is_installed():
-        raise CaptureError(
-            "PyTorch is not installed", "", 'pip install "tracehunch[torch]", or use --device recorded'
-        )
+        raise CaptureError("PyTorch is not installed", "", 'pip install "tracehunch[torch]"')
     os.environ.setdefault("KINETO_LOG_LEVEL", QUIET)  # read when torch is loaded; a user's own setting stays
     try:
         import torch  # noqa: PLC0415  # an optional dependency, and slow to load
     except (ImportError, OSError) as error:
         why = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise CaptureError(
-            "PyTorch cannot be loaded", why, "reinstall it, or use --device recorded"
-        ) from error
+        raise CaptureError("PyTorch cannot be loaded", why, "reinstall it") from error
     found = re.match(r"(\d+)\.(\d+)", torch.__version__)
     if found is not None and (int(found[1]), int(found[2])) < OLDEST:
         oldest = ".".join(str(part) for part in OLDEST)
