@@ -29,7 +29,8 @@ MAKE = {"make try", "make test"}
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A place to run in that looks like a checkout and may be written to."""
-    (tmp_path / "tests").symlink_to(ROOT / "tests")
+    for name in ("tests", "examples"):
+        (tmp_path / name).symlink_to(ROOT / name)
     for kind, text in FENCES:
         if kind == "toml":
             (tmp_path / "hunch.toml").write_text(text, encoding="utf-8")
@@ -57,22 +58,24 @@ def _commands(text: str) -> list[tuple[str, str]]:
     return [(parts[i], parts[i + 1]) for i in range(1, len(parts), 2)]
 
 
-CONSOLE = [(kind, *pair) for kind, text in FENCES if kind.startswith("console") for pair in _commands(text)]
+CONSOLE = [(kind, _commands(text)) for kind, text in FENCES if kind.startswith("console")]
 
 
-@pytest.mark.parametrize(("kind", "command", "shown"), CONSOLE, ids=[c[1] for c in CONSOLE])
-def test_console(kind: str, command: str, shown: str, folder: Path) -> None:
-    done = _run(command, folder)
-    assert done.returncode in (0, 1), done.stderr
-    assert "Traceback" not in done.stderr
-    if kind == "console live":
-        assert done.stdout.strip()
-    elif UPDATE:
-        text = README.read_text(encoding="utf-8")
-        text = text.replace(f"$ {command}\n{shown}", f"$ {command}\n{done.stdout}", 1)
-        README.write_text(text, encoding="utf-8")
-    else:
-        assert done.stdout == shown
+@pytest.mark.parametrize(("kind", "commands"), CONSOLE, ids=[one[0][0] for _, one in CONSOLE])
+def test_console(kind: str, commands: list[tuple[str, str]], folder: Path) -> None:
+    """The commands of a fence run one after the other in one folder."""
+    for command, shown in commands:
+        done = _run(command, folder)
+        assert done.returncode in (0, 1), done.stderr
+        assert "Traceback" not in done.stderr
+        if kind == "console live":
+            assert done.stdout.strip()
+        elif UPDATE:
+            text = README.read_text(encoding="utf-8")
+            text = text.replace(f"$ {command}\n{shown}", f"$ {command}\n{done.stdout}", 1)
+            README.write_text(text, encoding="utf-8")
+        else:
+            assert done.stdout == shown
 
 
 SHELL = [line for kind, text in FENCES if kind == "sh" for line in text.splitlines() if line]
@@ -101,13 +104,17 @@ PYTHON = [text for kind, text in FENCES if kind == "python"]
 
 @pytest.mark.parametrize("text", PYTHON)
 def test_python(text: str, folder: Path) -> None:
+    is_test = "def test_" in text
+    if is_test:
+        (folder / "test_readme_example.py").write_text(text, encoding="utf-8")
+    how = ["-m", "pytest", "-q", "test_readme_example.py"] if is_test else ["-c", text]
     done = subprocess.run(
-        [sys.executable, "-c", text], cwd=folder, capture_output=True, text=True, timeout=120, check=False
+        [sys.executable, *how], cwd=folder, capture_output=True, text=True, timeout=120, check=False
     )
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 0, done.stderr + done.stdout
 
 
 def test_the_readme_shows_every_verb() -> None:
-    shown = " ".join(command for _, command, _ in CONSOLE)
-    for verb in ("look", "attention", "check", "guess", "explain"):
+    shown = " ".join(command for _, commands in CONSOLE for command, _ in commands)
+    for verb in ("look", "attention", "check", "guess", "diff", "run", "explain"):
         assert f"tracehunch {verb}" in shown

@@ -1,0 +1,167 @@
+"""docs/json.md is complete: no document has a field that it lacks, and it has none that no document has."""
+
+import importlib.util
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from tracehunch.facts.vocabulary import KEYS
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+PAGE = ROOT / "docs" / "json.md"
+H200 = "tests/data/h200"
+
+RARE = {
+    ("BackendAnswer", "unknown"),
+    ("Ceilings", "copy_bandwidth"),  # measured on a GPU
+    ("Ceilings", "matmul_flops"),
+    ("ExpertGuess", "raises"),  # this and the next: of a device that refuses a variant
+    ("Variant", "misjudged"),
+    ("Recompile", "call"),  # a program whose second call compiles again
+    ("Recompile", "function"),
+    ("Recompile", "line"),
+    ("Recompile", "reason"),
+    ("Region", "cuda_graph"),
+    ("Region", "unknown"),
+    ("Series", "ceilings"),
+    ("WhyGroup", "raises"),
+    ("WhyGroup", "unknown"),
+}
+"""Documented, and in none of the documents below."""
+
+HUNCH = """
+[[guess]]
+scope = "attn_fwd"
+kernels = 5
+copies = 0
+flops = "> 1"
+"""
+
+PROGRAM = """
+import torch
+import torch.nn.functional as F
+
+def eager():
+    q = torch.randn(4, 8, 512, 64, dtype=torch.bfloat16)
+    mask = torch.ones(512, 512, dtype=torch.bool)
+
+    def run(q):
+        y = F.scaled_dot_product_attention(q, q, q, attn_mask=mask)
+        return y.relu()
+
+    return run, (q,)
+
+def compiled():
+    x, w = torch.randn(4, 512, 64, dtype=torch.bfloat16), torch.randn(64, 64, dtype=torch.bfloat16)
+
+    @torch.compile
+    def tail(x):
+        y = F.gelu(x @ w)
+        print("", end="")
+        return y.sin() + 1
+
+    return tail, (x,)
+"""
+
+ROWS = """
+{"B": 2, "H": 8, "S": 128, "D": 64, "dtype": "bfloat16", "Hk": 2, "gqa": true, "backend": "auto"}
+{"B": 2, "H": 8, "S": 128, "D": 64, "dtype": "bfloat16", "backend": "naive"}
+"""
+
+QUICK = [
+    ("Look", ["look", f"{H200}/seeds/naive.json.gz"]),
+    ("Look", ["look", f"{H200}/models/llama_sdpa_train.json.gz"]),
+    ("Look", ["look", f"{H200}/ranks/ddp/rank0.json.gz"]),
+    ("Look", ["look", "tests/data/cpu/mha.json.gz"]),
+    ("Table", ["look", "--table", f"{H200}/seeds/naive.json.gz"]),
+    ("Look", ["check", "hunch.toml", f"{H200}/seeds/naive.json.gz"]),
+    (
+        "Diff",
+        ["diff", f"{H200}/models/llama_sdpa_prefill.json.gz", f"{H200}/models/llama_sdpa_padded.json.gz"],
+    ),
+    ("Diff", ["diff", f"{H200}/seeds/naive.json.gz", f"{H200}/seeds/sdpa_flash.json.gz"]),
+    ("Attention", ["attention", "--device", "recorded"]),
+    ("Prediction", ["guess", "attention", "--gpu", "h200", "--torch", "2.11"]),
+    ("Prediction", ["guess", "attention", "--gpu", "b200", "--torch", "2.13", "--dtype", "float32"]),
+    ("Why", ["guess", "--why", f"{H200}/ops/gqa_math.json.gz", "--torch", "2.11"]),
+    ("Why", ["guess", "--why", f"{H200}/ops/boolmask_auto.json.gz"]),
+    ("Why", ["guess", "--why", "tests/data/h200_calls/sdpa_calls.json.gz"]),
+]
+
+NEEDS_TORCH = [
+    (
+        "Attention",
+        ["attention", "--device", "cpu", "--heads", "1", "--seq", "32", "--steps", "2", "--save-traces", "t"],
+    ),
+    ("Program", ["guess", "program.py:eager", "--gpu", "h200", "--torch", "2.13"]),
+    ("Program", ["guess", "program.py:compiled", "--gpu", "h200", "--torch", "2.13"]),
+    ("Program", ["guess", "program.py:compiled", "--compile", "--gpu", "h200", "--torch", "2.13"]),
+]
+
+
+def load_schema():
+    spec = importlib.util.spec_from_file_location("docs_schema", HERE / "schema.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.read(PAGE.read_text(encoding="utf-8"))
+
+
+@pytest.fixture
+def schema():
+    return load_schema()
+
+
+@pytest.mark.xdist_group("docs-json")
+def test_every_field_is_documented_and_every_documented_one_is_met(schema, tracehunch, monkeypatch):
+    pytest.importorskip("torch")
+    monkeypatch.setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # a variable that traces hold
+    (tracehunch.folder / "hunch.toml").write_text(HUNCH)
+    (tracehunch.folder / "program.py").write_text(PROGRAM)
+    for kind, arguments in [*QUICK, *NEEDS_TORCH]:
+        document = json.loads(tracehunch(*arguments, "--format", "json").stdout)
+        errors = sorted(set(schema.errors(document, kind)))
+        assert not errors, (arguments, errors)
+    (tracehunch.folder / "rows.jsonl").write_text(ROWS)
+    for kind, verb, gpu in [
+        ("RowChoice", "sdpa", "h200"),
+        ("RowForecast", "attention", "h200"),
+        ("RowForecast", "attention", "b200"),
+    ]:
+        rows = tracehunch("guess", verb, "--rows", "rows.jsonl", "--gpu", gpu, "--torch", "2.13").stdout
+        for row in rows.splitlines():
+            assert not list(schema.errors(json.loads(row)["predicted"], kind))
+    assert schema.unmet() - {("Variant", "rank_undecided")} == RARE  # as times happen to fall
+
+
+def test_a_field_too_many_one_too_few_and_a_wrong_type_are_errors(schema):
+    finding = {
+        "id": "a",
+        "scope": "b",
+        "severity": "loud",
+        "confidence": "low",
+        "time_at_stake_us": True,
+        "odd": 1,
+    }
+    errors = "\n".join(schema.errors(finding, "Finding"))
+    for said in ("Finding has no odd", "Finding lacks fix", "'loud' is none of", "True is no number"):
+        assert said in errors
+
+
+def test_every_type_that_the_page_names_is_on_it(schema):
+    for name, fields in schema.objects.items():
+        for kind, _ in fields.values():
+            for word in re.findall(r"\b[A-Z]\w+\b", re.sub(r'"[^"]*"', "", kind)):
+                assert word in schema.objects, (name, kind)
+
+
+def test_facts_of_a_report_have_the_keys_of_the_vocabulary(tracehunch):
+    report = json.loads(
+        tracehunch("look", f"{H200}/models/llama_sdpa_train.json.gz", "--format", "json").stdout
+    )
+    known = {key.json_name for key in KEYS.values()}
+    for scope in report["scopes"]:
+        for part in ("facts", "own_thread", "spread"):
+            assert not scope[part].keys() - known
