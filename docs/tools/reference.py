@@ -79,7 +79,8 @@ def _commands_page() -> str:
 
 def _command(typed: str, command: click.Command) -> str:
     context = click.Context(command, info_name=typed)
-    arguments = " ".join(command.collect_usage_pieces(context))
+    pieces = command.collect_usage_pieces(context)
+    arguments = " ".join(piece for piece in pieces if piece not in typed.split())
     rows = [_option(one, context) for one in command.get_params(context) if isinstance(one, click.Option)]
     table = _table(("option", "what it does"), rows)
     return f"\n## {typed}\n\n`{typed} {arguments}`\n\n{_paragraphs(command.help or '')}\n\n{table}"

@@ -15,7 +15,7 @@ from tracehunch.guess.hunch import parse_hunch
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-pytest.importorskip("torch")
+torch = pytest.importorskip("torch")
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "guess_model.py"
 H200 = ("--gpu", "h200", "--torch", "2.11", "--cudnn", "91900")
@@ -34,6 +34,12 @@ def branching():
         if y.sum() > 0:
             y = y + 1
         return y
+    return run
+
+def talking():
+    def run():
+        print("from the program")
+        return torch.ones(3) + 1
     return run
 
 def broken():
@@ -132,7 +138,10 @@ def test_what_cannot_be_run_is_one_line(run: Any, program: str, target: str, sai
     assert len(err.strip().splitlines()) <= 2
 
 
-def test_gpu_and_version_are_asked_for(run: Any, program: str) -> None:
+def test_a_gpu_is_asked_for_and_torch_is_the_installed(run: Any, program: str) -> None:
     code, _, err = run("guess", f"{program}:sdpa")
     assert code == 2
-    assert "--gpu" in err or "--torch" in err
+    assert "--gpu" in err
+    assert f"guess {program}:sdpa --help" in err
+    made = json.loads(run("guess", f"{program}:sdpa", "--gpu", "h200", "--format", "json")[1])
+    assert torch.__version__.startswith(made["environment"]["torch"])

@@ -158,6 +158,25 @@ def test_connection_that_breaks_off_is_no_reading() -> None:
 
 
 @needs_port
+def test_who_reads_at_the_same_time_gets_all_too() -> None:
+    size = 64 << 20
+    server = Server(Served("trace.json", memoryview(bytes(size))))
+    with socket.create_connection((HOST, PORT)) as slow:
+        slow.sendall(
+            f"GET {urlsplit(server.served.url).path} HTTP/1.0\r\nHost: {HOST}:{PORT}\r\n\r\n".encode()
+        )
+        got = len(slow.recv(1000))
+        assert len(server.ask()[1]) == size
+        server.thread.join(0.5)
+        assert server.thread.is_alive()
+        while part := slow.recv(1 << 20):
+            got += len(part)
+    assert got > size
+    server.thread.join(10)
+    assert server.result is True
+
+
+@needs_port
 def test_wait_ends_by_itself() -> None:
     started = time.monotonic()
     result = open_(NAIVE, "--no-browser", "--timeout", "1")
@@ -320,6 +339,9 @@ def test_which_of_several_findings_is_shown(tmp_path: Path) -> None:
 def test_options_that_do_not_go_together(tmp_path: Path) -> None:
     assert open_(NAIVE, "-o", tmp_path / "x.json").exit_code == 2
     assert open_(NAIVE, "--evidence", "hidden-copy", "--no-open").exit_code == 2
+    other = open_(NAIVE, "--evidence", "hidden-copy", "--no-open", "-o", tmp_path / "x.html")
+    assert (other.exit_code, list(tmp_path.iterdir())) == (2, [])
+    assert "name it .json or .json.gz" in other.stderr
     copy = tmp_path / "a.json.gz"
     copy.write_bytes(NAIVE.read_bytes())
     refused = open_(copy, "--evidence", "hidden-copy", "-o", copy)

@@ -30,40 +30,45 @@ def train(steps, optimizers=1, micro=1):
 """
 SCRIPTS = {
     "plain": TRAIN + "train(8, micro=2); print('said', sys.argv[1:])",
-    "turns": TRAIN + "train(9, optimizers=2)",
-    "raises": TRAIN + "train(5)\ndef f(): raise ValueError('boom')\nf()",
-    "hard": TRAIN + "import os; train(5); os._exit(9)",
-    "terminated": TRAIN
-    + "import os, signal, time; train(5); os.kill(os.getpid(), signal.SIGTERM); time.sleep(9)",
-    "interrupted": TRAIN + "import os, signal; train(5); os.kill(os.getpid(), signal.SIGINT)",
-    "short": TRAIN + "train(2); sys.exit('no more')",
-    "without": "import sys; print(sys.stdin.read().upper()); sys.exit(4)",
-    "serves": (
-        "import torch\nmodel, loss = torch.nn.Linear(8, 8), torch.nn.MSELoss()\n"
-        "for _ in range(9): y = model(torch.ones(2, 8)); loss(y, y)"
-    ),
-    "functions": "import torch\nx = torch.ones(8, 8)\nfor _ in range(10): x = x @ x",
-    "profiles": TRAIN
-    + (
-        "with torch.profiler.profile() as p: train(3)\n"
-        "assert any(one.name == 'aten::addmm' for one in p.events())\ntrain(9)"
-    ),
+    "turns": TRAIN + "import threading; threading.Thread(target=train, args=(9, 2)).start()",
+    "raises": TRAIN + "train(5)\ntorch.nn.Linear(4, 4)(torch.ones(3, 5))",
     "forks": TRAIN
     + (
         "import os\ntrain(5)\npid = os.fork()\nif pid == 0: train(50); sys.exit(3)\n"
-        "print('child', os.waitpid(pid, 0)[1] >> 8)"
+        "print('child', os.waitpid(pid, 0)[1] >> 8, flush=True); os._exit(9)"
     ),
-    "threads": TRAIN + "import threading; threading.Thread(target=train, args=(8,)).start()",
+    "terminated": TRAIN
+    + "import os, signal, time; train(5); os.kill(os.getpid(), signal.SIGTERM); time.sleep(9)",
+    "short": TRAIN + "train(3); sys.exit('no more')",
+    "without": "import sys; print(sys.stdin.read().upper()); sys.stdout.close(); sys.exit(4)",
+    "serves": (
+        "import os, shutil, signal, torch\nmodel, loss = torch.nn.Linear(8, 8), torch.nn.MSELoss()\n"
+        "os.mkdir('gone'); os.chdir('gone'); os.rmdir(os.getcwd())\n"
+        "for _ in range(9): y = model(torch.ones(2, 8)); loss(y, y)\n"
+        "os.kill(os.getpid(), signal.SIGINT)"
+    ),
+    "profiles": TRAIN
+    + (
+        "import tracehunch\n"
+        "with tracehunch.profile('own') as p: train(3)\n"
+        "with torch.profiler.profile() as q: train(3)\n"
+        "print(p.trace_path.name, any(one.name == 'aten::addmm' for one in q.events())); train(9)"
+    ),
     "endless": "import torch\nx = torch.ones(8, 8)\nfor _ in range(10**9 if __name__ == '__main__' else 0):\n"
     "    x = x + 1\n    if not torch.autograd.profiler._is_profiler_enabled: break",
     "compiled": (
         "import torch\nfrom torch._dynamo.utils import counters\n"
-        "model = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.GELU(), torch.nn.Linear(8, 1))\n"
-        "model[1].register_forward_hook(lambda *_: None)\n"
-        "adam, run = torch.optim.AdamW(model.parameters()), torch.compile(model, backend='aot_eager')\n"
-        "for _ in range(8): run(torch.ones(4, 8)).sum().backward(); adam.step(); adam.zero_grad()\n"
-        "print(*(dict(counters[one]) for one in ('frames', 'graph_break', 'recompiles')))\n"
-        "print(counters['stats']['unique_graphs'], torch.nn.Module.__call__.__code__.co_name)"
+        "def train():\n"
+        "    torch._dynamo.reset(); counters.clear()\n"
+        "    layers = torch.nn.Linear(8, 8), torch.nn.GELU(), torch.nn.Linear(8, 1)\n"
+        "    layers[1].register_forward_hook(lambda *_: None)\n"
+        "    model = torch.nn.Sequential(*layers); run = torch.compile(model, backend='aot_eager')\n"
+        "    adam = torch.optim.AdamW(model.parameters())\n"
+        "    for _ in range(8): run(torch.ones(4, 8)).sum().backward(); adam.step(); adam.zero_grad()\n"
+        "    kinds = 'frames', 'graph_break', 'recompiles'\n"
+        "    return [dict(counters[one]) for one in kinds], counters['stats']['unique_graphs']\n"
+        "watched, name = train(), torch.nn.Module.__call__.__code__.co_name\n"
+        "print(watched == train(), watched[1], name)"
     ),
     "workers": (
         "import multiprocessing, sys, torch\n"
@@ -79,8 +84,8 @@ SCRIPTS = {
         "if __name__ == '__main__': main()"
     ),
 }
-OPTIONS = {"endless": ["--max-seconds", "0.2"]}
-LOOKS = {"plain"}
+OPTIONS = {"endless": ["--max-seconds", "0.2"], "turns": ["-o", "turns.html"]}
+LOOKS = {"plain", "turns"}
 
 
 def tracehunch(folder, *words, **more):
@@ -92,9 +97,13 @@ def tracehunch(folder, *words, **more):
 
 
 @pytest.fixture(scope="module")
-def ran(tmp_path_factory):
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("scripts")
+
+
+@pytest.fixture(scope="module")
+def ran(folder):
     """A function that returns how a script of SCRIPTS ended, and its trace's events; each runs once."""
-    folder = tmp_path_factory.mktemp("scripts")
     for name, text in SCRIPTS.items():
         (folder / f"{name}.py").write_text(text)
 
@@ -128,15 +137,16 @@ def test_optimizer_steps_are_recorded_and_looked_at(ran):
     assert "\nNext: tracehunch " in done.stderr
 
 
-def test_a_step_is_a_round_of_all_optimizers(ran):
-    _, trace = ran("turns")
-    assert count(trace, "ProfilerStep") == 3
-    assert count(trace, "Optimizer.step") == 6
+def test_a_step_is_a_round_of_all_optimizers_also_in_a_thread_that_outlives_the_script(ran, folder):
+    done, trace = ran("turns")
+    assert done.returncode == 0
+    assert (count(trace, "ProfilerStep"), count(trace, "Optimizer.step")) == (3, 6)
+    assert (folder / "turns.html").read_text().startswith("<!doctype html>")
 
 
 @pytest.mark.parametrize(
     ("name", "status"),
-    [("raises", 1), ("hard", 9), ("terminated", -signal.SIGTERM), ("interrupted", -signal.SIGINT)],
+    [("raises", 1), ("forks", 9), ("terminated", -signal.SIGTERM)],
 )
 def test_a_broken_off_script_leaves_a_whole_trace_and_its_own_status(ran, name, status):
     done, trace = ran(name)
@@ -148,16 +158,17 @@ def test_a_broken_off_script_leaves_a_whole_trace_and_its_own_status(ran, name, 
 def test_a_traceback_is_as_pythons(ran):
     done, _ = ran("raises")
     assert done.stderr.splitlines()[0] == "Traceback (most recent call last):"
-    assert done.stderr.count("  File ") == 2
-    assert "ValueError: boom" in done.stderr
+    assert done.stderr.count(" in _wrapped_call_impl\n") == 1
+    assert "/tracehunch/" not in done.stderr
+    assert "RuntimeError: mat1 and mat2" in done.stderr
 
 
 def test_too_few_steps_are_recorded_as_a_whole(ran):
     done, trace = ran("short")
     assert done.returncode == 1
     assert "no more" in done.stderr
-    assert "the script as a whole (2 optimizer steps and 2 forwards, too few with 2 skipped" in done.stderr
-    assert count(trace, "Optimizer.step") == 2
+    assert "the script as a whole (3 optimizer steps, too few with 2 skipped and 1 to warm up" in done.stderr
+    assert count(trace, "Optimizer.step") == 2  # and not what came after the third, which warms up
 
 
 def test_a_script_without_torch_runs_as_ever(ran):
@@ -168,15 +179,10 @@ def test_a_script_without_torch_runs_as_ever(ran):
 
 
 def test_forwards_of_the_outermost_model_are_steps_where_nothing_is_trained(ran):
-    done, trace = ran("serves")
+    done, trace = ran("serves")  # interrupted, in a folder that is gone
+    assert done.returncode == -signal.SIGINT
     assert "recorded 3 forwards" in done.stderr
     assert (count(trace, "ProfilerStep"), count(trace, "aten::addmm")) == (3, 3)
-
-
-def test_a_script_without_steps_is_recorded_as_a_whole(ran):
-    done, trace = ran("functions")
-    assert "recorded the script as a whole" in done.stderr
-    assert count(trace, "aten::mm") == 10
 
 
 def test_what_takes_too_long_is_cut(ran):
@@ -188,14 +194,14 @@ def test_what_takes_too_long_is_cut(ran):
 
 def test_a_profiler_of_the_scripts_own_goes_first(ran):
     done, trace = ran("profiles")
-    assert done.returncode == 0, done.stderr
+    assert (done.returncode, done.stdout) == (0, "own.json.gz True\n"), done.stderr
     assert "the script has a profiler of its own" in done.stderr
     assert trace is None
 
 
 def test_children_are_neither_recorded_nor_broken(ran):
     done, trace = ran("forks")
-    assert (done.returncode, done.stdout) == (0, "child 3\n")
+    assert done.stdout == "child 3\n"
     assert done.stderr.count("recorded") == 1
     assert count(trace, "Optimizer.step") == 2
     done, trace = ran("workers")
@@ -203,19 +209,9 @@ def test_children_are_neither_recorded_nor_broken(ran):
     assert count(trace, "ProfilerStep") == 3
 
 
-def test_threads_that_outlive_the_script_are_recorded(ran):
-    done, trace = ran("threads")
-    assert done.returncode == 0
-    assert count(trace, "Optimizer.step") == 3
-
-
-def test_compiled_code_notices_nothing(ran, tmp_path):
+def test_compiled_code_notices_nothing(ran):
     done, trace = ran("compiled")
-    (tmp_path / "compiled.py").write_text(SCRIPTS["compiled"])
-    alone = subprocess.run(
-        [sys.executable, "compiled.py"], cwd=tmp_path, capture_output=True, text=True, check=True
-    )
-    assert done.stdout == alone.stdout
+    assert done.stdout == "True 1 _wrapped_call_impl\n"
     assert count(trace, "ProfilerStep") == 3
 
 
@@ -246,7 +242,8 @@ def test_a_guess_is_checked_and_two_ranks_are_told_apart(tmp_path):
         "model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(8, 8))\n"
         "sgd = torch.optim.SGD(model.parameters())\n"
         "for _ in range(6): model(torch.ones(4, 8)).sum().backward(); sgd.step()\n"
-        "dist.destroy_process_group()"
+        "dist.destroy_process_group()\n"
+        "import time; time.sleep(1)"  # gloo's threads crash a process that ends while they tidy up
     )
     (tmp_path / "hunch.toml").write_text('[[guess]]\nscope = "step"\nleaf_ops = 1\n')
     launched = [

@@ -147,9 +147,18 @@ def test_commands_do_what_the_page_says(page, reader):
 
 
 @pytest.mark.parametrize("page", PAGES, ids=NAMES.get)
-def test_commands_in_sentences_exist(page):
+def test_commands_in_sentences_exist(page, tracehunch):
     for command in pages.inline(page.read_text(encoding="utf-8")):
         assert valid(command.replace("\n", " "))
+        word = re.fullmatch(r"tracehunch explain ([a-z][\w.-]*)", command)
+        assert not word or tracehunch("explain", word.group(1), codes=(0,)).stdout
+
+
+def test_the_training_that_pages_run_is_one():
+    pytest.importorskip("torch")
+    command = [sys.executable, ROOT / "examples/train.py", "--steps", "1", "--length", "16"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("step 0: loss")
 
 
 def test_what_is_shown_has_to_come():

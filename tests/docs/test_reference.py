@@ -30,7 +30,7 @@ def test_a_page_is_what_the_package_says(name):
 
 def test_every_command_and_option_is_listed():
     sections = dict(
-        re.findall(r"^## (tracehunch[ \w]*)\n(.*?)(?=^## |\Z)", text("commands.md"), re.MULTILINE | re.DOTALL)
+        re.findall(r"^## (tracehunch[ \w:]*)\n(.*?)(?=^## |\Z)", text("commands.md"), re.MULTILINE | re.DOTALL)
     )
     assert set(sections) == {typed for typed, _ in reference.commands()}
     for typed, command in reference.commands():

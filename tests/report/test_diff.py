@@ -91,7 +91,7 @@ def test_every_format_of_every_pair(pair: tuple[str, str]) -> None:
         MarkdownIt("commonmark")
         .enable("table")
         .render(diff_markdown.render(result))
-        .startswith("<h2>tracehunch diff")
+        .startswith("<!-- tracehunch:diff -->\n<h2>tracehunch diff")
     )
     report = json.loads(diff_json.render(result))
     assert report["schema"] == "tracehunch/1"

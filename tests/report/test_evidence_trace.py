@@ -105,3 +105,14 @@ def test_hostile_names_stay_text(h200: Path, tmp_path: Path) -> None:
         assert data.isascii()
         names = {one["name"] for one in json.loads(data)["traceEvents"]}
         assert '\\x1b[2J</script>" ::error::x' in names
+
+
+@pytest.mark.parametrize("thread", ["--5", "007", "9" * 5000, "\u0663", "</script>"])
+def test_threads_keep_names_that_are_no_numbers(h200: Path, thread: str) -> None:
+    raw = json.loads(gzip.decompress((h200 / "seeds" / "naive.json.gz").read_bytes()))
+    for event in raw["traceEvents"]:
+        if event.get("cat") in ("cpu_op", "cuda_runtime", "cuda_driver", "user_annotation"):
+            event["tid"] = thread
+    look = examine(read_bytes(json.dumps(raw).encode(), "named"))
+    sliced = json.loads(slice_of(look, look.checked.findings[0]))["traceEvents"]
+    assert {one["tid"] for one in sliced if one.get("cat") == "cpu_op"} == {thread}

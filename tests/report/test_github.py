@@ -154,6 +154,14 @@ def test_summary_gets_all_findings_and_stays_within_its_limit(h200: Path, tmp_pa
     assert "the step's summary is full" in full.stderr
 
 
+def test_annotations_are_there_though_the_summary_cannot_be_written(h200: Path, tmp_path: Path) -> None:
+    trace = h200 / "seeds" / "naive.json.gz"
+    result = run("look", trace, "--format", "github", GITHUB_STEP_SUMMARY=str(tmp_path / "none" / "x"))
+    assert result.exit_code == 2
+    assert "cannot add to the step's summary" in result.stderr
+    assert len(list(commands(result.stdout))) == 2
+
+
 @pytest.mark.parametrize("kind", ["terminal", "github"])
 def test_hostile_names_make_no_commands_in_a_log(h200: Path, tmp_path: Path, kind: str) -> None:
     import gzip  # noqa: PLC0415  # only here

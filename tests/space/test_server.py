@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import socket
 import sys
 import threading
 import time
@@ -118,6 +119,23 @@ def test_files_come_under_the_name_of_the_machine(done):
 )
 def test_nothing_else_is_served(done, path):
     assert done.ask("GET", path)[0].status == 404
+
+
+@pytest.mark.parametrize(
+    ("request_", "code"),
+    [
+        (b"GET http://[x/ HTTP/1.1\r\nHost: x\r\n\r\n", b"404"),
+        (b"POST /run HTTP/1.1\r\nHost: x\r\nOrigin: http://[x\r\n\r\n", b"403"),
+        (b"\x16\x03\x01 no HTTP at all\r\n\r\n", b"400"),
+    ],
+)
+def test_what_is_no_request_is_answered(space, request_, code, caplog):
+    with socket.create_connection(space.server.server_address, timeout=10) as client:
+        client.sendall(request_)
+        client.shutdown(socket.SHUT_WR)
+        answer = b"".join(iter(lambda: client.recv(65_536), b""))
+    assert code in answer
+    assert not [one for one in caplog.records if one.levelname == "ERROR"]
 
 
 def test_head_has_no_content(done):

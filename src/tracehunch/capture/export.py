@@ -68,7 +68,7 @@ def export_whole(
             if keys:
                 made = _with_keys(made, keys)
             (_zipped(made) if zipped else made).replace(path)
-    except (AssertionError, OSError, RuntimeError) as error:
+    except (AssertionError, OSError, RuntimeError, TypeError) as error:  # TypeError: a path that is no UTF-8
         why = _first_line(error)
         if "already saved" in why:
             what = "this profiler's trace was written before"

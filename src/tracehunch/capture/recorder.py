@@ -16,7 +16,15 @@ from typing import TYPE_CHECKING, Any
 
 from tracehunch.capture.export import OWN_DOING, check_place, export_whole, gigantic
 from tracehunch.capture.fingerprint import as_json, fingerprint
-from tracehunch.capture.others import Mark, is_alone, leave, mark, part_from_open_scopes, refuse_second, was_joined
+from tracehunch.capture.others import (
+    Mark,
+    is_alone,
+    leave,
+    mark,
+    part_from_open_scopes,
+    refuse_second,
+    was_joined,
+)
 from tracehunch.capture.quoting import annotation_name, quoted
 from tracehunch.capture.schedule import only_first, refuse_counts, without_advice
 from tracehunch.capture.torch_env import import_torch

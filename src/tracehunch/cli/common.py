@@ -60,6 +60,8 @@ def pick_format(
     output_format: str | None, output: Path | None, formats: Mapping[str, Sequence[str]] = FORMATS
 ) -> str:
     """Return the format asked for: ``--format``, else that of ``-o``'s extension, else the terminal's."""
+    if output_format == "html" and output is None and sys.stdout is not None and sys.stdout.isatty():
+        raise click.UsageError("a page on a terminal can only be scrolled past; add -o report.html")
     if output_format is not None or output is None:
         return output_format or "terminal"
     for name, extensions in formats.items():
@@ -84,9 +86,13 @@ def view(output: Path | None, *, unknown_width: int = 80) -> View:
 
 
 def emit_github(commands: str, summary: str) -> None:
-    """Write workflow commands to stdout, and add Markdown to the step's summary where GitHub names a file."""
+    """Write workflow commands to stdout, then Markdown to the step's summary where GitHub names a file.
+
+    Should the summary fail, the annotations are there already.
+    """
     from tracehunch.report.cut import SUMMARY_LIMIT, for_summary  # noqa: PLC0415  # loaded only where it is needed
 
+    emit(commands.encode(), None)  # as bytes: these are commands, and shall be
     path = os.environ.get("GITHUB_STEP_SUMMARY")
     if path:
         try:
@@ -101,7 +107,6 @@ def emit_github(commands: str, summary: str) -> None:
                 failure.strerror or str(failure),
                 "unset GITHUB_STEP_SUMMARY, or let it name a file that can be written",
             ) from failure
-    emit(commands.encode(), None)  # as bytes: these are commands, and shall be
 
 
 def emit(result: str | bytes, output: Path | None) -> None:

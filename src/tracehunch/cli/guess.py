@@ -36,13 +36,12 @@ class Guesses(click.Group):
         """Find the subcommand, or say what was meant; a file gets the option that was forgotten."""
         word = args[0]
         if _names_a_function(word):
-            return super().resolve_command(ctx, [program.name or "", *args])
-        if (word not in self.commands or word == program.name) and not word.startswith("-"):
+            return word, program, args  # its help is that of 'tracehunch guess module:function --help'
+        if word not in self.commands and not word.startswith("-"):
             if Path(word).exists():
                 raise click.UsageError(f"{word} is a file; did you mean tracehunch guess --from {word}?", ctx)
-            shown = [name for name in self.commands if name != program.name]  # that is MODULE:FUNCTION
-            there = f"; there are MODULE:FUNCTION, {', '.join(shown)}, --from TRACE and --why TRACE"
-            raise click.UsageError(f"cannot guess {word!r}{did_you_mean(word, shown) or there}", ctx)
+            there = f"; there are {', '.join(self.commands)}, --from TRACE and --why TRACE"
+            raise click.UsageError(f"cannot guess {word!r}{did_you_mean(word, self.commands) or there}", ctx)
         return super().resolve_command(ctx, args)
 
 
@@ -93,7 +92,8 @@ def guess(
 ) -> int:
     """Predict what a trace should show, explain its attention, or write the hunch.toml of what one shows.
 
-    'guess module:function' runs a function once without a GPU and predicts the trace of the whole program.
+    'guess module:function' runs a function once without a GPU and predicts the trace of the whole program;
+    'guess module:function --help' has its options (--gpu, --torch, --compile, --values, -o ...).
     'guess sdpa' and 'guess attention' predict calls from their shapes, for a GPU and a PyTorch version.
     'guess --why TRACE' holds each call of scaled_dot_product_attention in a trace with shapes against
     PyTorch's rules: the backend that ran, the one to be expected, why the others were refused, what to
@@ -158,6 +158,6 @@ def _from_trace(source: str, output: Path | None, *, times: bool, scopes: tuple[
     return common.FINE
 
 
+guess.add_command(program)
 guess.add_command(sdpa)
 guess.add_command(attention)
-guess.add_command(program)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -30,15 +30,24 @@ _FOREIGN_BUILDS: Final = {"nvidia": ("cpu", "rocm", "xpu"), "amd": ("cpu", "cu",
 
 def environment_options(command: Command) -> Command:
     """``--gpu``, ``--torch``, ``--cudnn``: ``gpu: str``, ``torch_version: str``, ``cudnn: int | None``."""
+    return _environment_options(command, torch_required=True)
+
+
+def installed_environment_options(command: Command) -> Command:
+    """Return the same where torch is needed anyway: ``torch_version`` is "" for the installed version."""
+    return _environment_options(command, torch_required=False)
+
+
+def _environment_options(command: Command, *, torch_required: bool) -> Command:
+    version = "PyTorch, as 2.11 or 2.11.0+cu130." + ("" if torch_required else "  [default: the installed]")
+    presence: dict[str, Any] = {"required": True} if torch_required else {"default": ""}
     command = click.option(
         "--cudnn",
         type=int,
         metavar="N",
         help="As torch.backends.cudnn.version() gives it, 91900.  [default: that of the PyPI wheel]",
     )(command)
-    command = click.option(
-        "--torch", "torch_version", required=True, metavar="VERSION", help="PyTorch, as 2.11 or 2.11.0+cu130."
-    )(command)
+    command = click.option("--torch", "torch_version", metavar="VERSION", help=version, **presence)(command)
     return click.option(
         "--gpu", required=True, metavar="NAME", help="As h200, a100-80-sxm or 'NVIDIA H100 PCIe'."
     )(command)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import shlex
 import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
 
 from tracehunch.cli import common
-from tracehunch.cli.guess_options import environment_of, environment_options
+from tracehunch.cli.guess_options import environment_of, installed_environment_options
 from tracehunch.cli.options import debug_option
 
 if TYPE_CHECKING:
@@ -30,9 +31,9 @@ _VENDORS: Final = ("NVIDIA ", "AMD ", "TESLA ")
 """How a GPU's name begins where it is given as traces have it."""
 
 
-@click.command("program")
+@click.command("MODULE:FUNCTION")
 @click.argument("target", metavar="MODULE:FUNCTION")
-@environment_options
+@installed_environment_options
 @click.option("--compile", "compiled", is_flag=True, help="As torch.compile would run it.")
 @click.option(
     "--values",
@@ -76,8 +77,10 @@ def program(
     of any size is made at once. MODULE is a module's name, or a file: train.py:make_step.
     """
     chosen = common.pick_format(output_format, output, FORMATS)
+    torch_version = torch_version or _installed()
     env = environment_of(gpu, torch_version, cudnn)
-    guess = _guess(target, env, compiled=compiled, values=values)
+    with redirect_stdout(sys.stderr):  # what the program prints is no part of the guess
+        guess = _guess(target, env, compiled=compiled, values=values)
     if chosen == "json":
         from tracehunch.report import program_json  # noqa: PLC0415  # loads only if used
 
@@ -116,6 +119,13 @@ def _guess(target: str, env: Environment, *, compiled: bool, values: bool) -> Pr
 
     recorded = record_program(target, env=env, values=values, warmup=1, progress=_tell)
     return guess_program(recorded, env)
+
+
+def _installed() -> str:
+    """Return the installed version of torch without its build, which need not be for a GPU."""
+    from tracehunch.capture.torch_env import import_torch  # noqa: PLC0415  # only a guess of a program needs it
+
+    return str(import_torch().__version__).partition("+")[0]
 
 
 def _tell(what: str) -> None:

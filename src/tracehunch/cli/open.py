@@ -66,6 +66,8 @@ def open_(
         raise click.UsageError("-o and --no-open go with --evidence")
     if no_open and output is None:
         raise click.UsageError("--no-open needs -o: there would be nothing to show for it")
+    if output is not None and not output.name.lower().endswith((".json", ".json.gz")):
+        raise click.UsageError(f"{output}: the part is a trace; name it .json or .json.gz")
     refuse_to_overwrite(output, Path(trace))
     served = perfetto_file(trace) if evidence is None else _part(trace, evidence, output)
     if no_open:
@@ -102,7 +104,7 @@ def _part(source: str, evidence: str, output: Path | None) -> Served:
     finding = _found(seen, evidence)
     data = slice_of(seen, finding)
     if output is not None:
-        common.write_whole(output, gzip.compress(data, mtime=0) if output.suffix == ".gz" else data)
+        common.write_whole(output, gzip.compress(data, mtime=0) if output.suffix.lower() == ".gz" else data)
         common.note(f"wrote {output}")
     return Served(plain_name(finding.id), memoryview(data))
 

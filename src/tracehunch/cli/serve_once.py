@@ -6,7 +6,8 @@ import os
 import secrets
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from time import monotonic
+from threading import get_ident
+from time import monotonic, sleep
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
@@ -27,12 +28,16 @@ _STALLED_S: Final = 30
 
 @dataclass(slots=True)
 class Served:
-    """The file and what became of it. `path` is not to be guessed, so that no other page reads it."""
+    """The file and what became of it. `path` is not to be guessed, so that no other page reads it.
+
+    `reading` holds the threads that answer: a browser that asks twice is not cut off when the first has all.
+    """
 
     name: str
     data: memoryview
     path: str = field(default_factory=lambda: f"/{secrets.token_urlsafe(16)}")
     done: bool = False
+    reading: set[int] = field(default_factory=set)
 
     @property
     def url(self) -> str:
@@ -68,6 +73,8 @@ def serve_once(served: Served, patience_s: float, ready: Callable[[], None]) -> 
         while not served.done and (left := until - monotonic()) > 0:
             server.timeout = min(left, _TICK_S)
             server.handle_request()
+        while served.done and served.reading and monotonic() < until:
+            sleep(_TICK_S)
     return served.done
 
 
@@ -95,9 +102,13 @@ def _handler(served: Served) -> type[BaseHTTPRequestHandler]:
             self.send_header("Content-Type", "application/octet-stream")
             self.send_header("Content-Length", str(len(served.data)))
             self.end_headers()
-            for at in range(0, len(served.data), _CHUNK):
-                self.wfile.write(served.data[at : at + _CHUNK])
-            served.done = True
+            served.reading.add(get_ident())
+            try:
+                for at in range(0, len(served.data), _CHUNK):
+                    self.wfile.write(served.data[at : at + _CHUNK])
+                served.done = True
+            finally:
+                served.reading.discard(get_ident())
 
         def do_OPTIONS(self) -> None:  # as above
             if not self._is_ours():

@@ -36,6 +36,7 @@ class Environment:
     `first_call`: no SDPA call was made on CUDA in this process yet. `deterministic`:
     `torch.use_deterministic_algorithms(True)`, `warn_only` its flag. `flash_version`: which FlashAttention is
     activated. `flash_built`: whether the build has flash kernels (many builds for Windows have none).
+    `tf32`: whether products of float32 may run in TF32.
     """
 
     torch: Version
@@ -56,10 +57,18 @@ class Environment:
     architecture: str | None = None
     flash_version: Literal["FA2", "FA3", "FA4"] = "FA2"
     flash_built: bool = True
+    tf32: bool = False
 
     def __hash__(self) -> int:
         key = None if self.gpu is None else self.gpu.key
-        settings = (self.pinned, self.set_priority, self.order, self.first_call, self.deterministic)
+        settings = (
+            self.pinned,
+            self.set_priority,
+            self.order,
+            self.first_call,
+            self.deterministic,
+            self.tf32,
+        )
         built = (self.torch, self.micro, self.cuda, self.cudnn, self.device, self.compute_capability, key)
         return hash((built, settings, frozenset(self.env.items()), frozenset(self.enabled.items())))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -36,6 +37,7 @@ _CATS: Final = {
 _MARGIN: Final = 0.1  # of the evidence's span, on both sides
 _LEAST_MARGIN_NS: Final = 20_000
 _TRACK: Final = "tracehunch"
+_NUMBER: Final = re.compile(r"-?(0|[1-9][0-9]{0,18})")
 
 
 def slice_of(look: Look, finding: Finding) -> bytes:
@@ -153,7 +155,7 @@ def _event(trace: Trace, row: int) -> str:
 
 
 def _number(text: str) -> int | str:
-    return int(text) if text.lstrip("-").isdecimal() else text
+    return int(text) if _NUMBER.fullmatch(text) else text
 
 
 def _tracks(trace: Trace, rows: Int64) -> Iterator[str]:

@@ -123,3 +123,21 @@ def test_nothing_stays_changed():
 def test_unknown_target_is_told():
     with pytest.raises(CaptureError, match="has no"):
         record_compiled("programs:nothing", search=HERE, env=H200)
+
+
+def test_breaks_at_stand_ins_are_not_the_programs() -> None:
+    from traceback import FrameSummary  # noqa: PLC0415  # only here
+    from types import SimpleNamespace  # noqa: PLC0415  # only here
+
+    from tracehunch.capture.compiled import events  # noqa: PLC0415  # only here
+
+    def ours(*files: str, reason: str = "Unsupported Tensor.item() call") -> bool:
+        frames = [FrameSummary(file, 1, "run") for file in files]
+        return events._is_ours(SimpleNamespace(reason=reason, user_stack=frames))
+
+    mode = f"/env/{events._DEVICE_MODE}"
+    assert not ours("/home/train.py", mode)
+    assert not ours("/home/train.py")
+    assert ours(mode)
+    assert ours("/home/train.py", events.__file__)
+    assert ours("/home/train.py", reason="cannot trace <class 'tracehunch.capture.x.Y'>")

@@ -34,6 +34,12 @@ def test_chance_is_unknown_without_values() -> None:
     assert decides(lambda: torch.randn(3, device="cuda").sum() > 0, values=True)
 
 
+def test_chance_on_the_host_is_unknown_but_for_an_order_of_data() -> None:
+    assert not decides(lambda: torch.randn(3, device="cpu").sum() > 0)
+    assert not decides(lambda: torch.randint(0, 9, (3,), device="cpu").sum() > 0)
+    assert decides(lambda: len(set(torch.randperm(3, device="cpu").tolist())) == 3)
+
+
 def test_a_write_of_something_unknown_is_seen_by_all_views() -> None:
     def overwritten() -> object:
         whole = zeros(4)
@@ -53,6 +59,21 @@ def test_a_write_of_something_known_is_followed() -> None:
         return whole.sum() == 6
 
     assert decides(filled)
+
+
+def test_what_attention_returns_is_unknown() -> None:
+    def attended() -> object:
+        q = torch.randn(1, 2, 64, 64, device="cuda", dtype=torch.bfloat16)
+        mask = torch.ones(64, 64, dtype=torch.bool, device="cuda")
+        return torch.nn.functional.scaled_dot_product_attention(q, q, q, attn_mask=mask)
+
+    assert not decides(lambda: attended().sum() > 0)  # type: ignore[attr-defined]
+    assert decides(lambda: attended().sum() > -1e9, values=True)  # type: ignore[attr-defined]
+
+
+def test_memory_that_nothing_was_written_to_is_unknown() -> None:
+    assert not decides(lambda: torch.empty(3, device="cuda").sum() > 0)
+    assert not decides(lambda: zeros(3).new_empty(2).sum() > 0)  # type: ignore[attr-defined]
 
 
 def test_large_tensors_are_not_followed() -> None:

@@ -317,3 +317,17 @@ def test_a_call_gets_its_tensors_back() -> None:
     assert torch.equal(model[1].running_mean, mean)
     step(torch.randn(3, 4))
     assert not torch.equal(weight, was)
+
+
+def test_layers_keep_their_fast_path_where_no_device_is_named(tmp_path: Path) -> None:
+    (tmp_path / "fast_layers.py").write_text(
+        "import torch\n"
+        "from torch import nn\n"
+        "def build():\n"
+        "    layer = nn.TransformerEncoderLayer(32, 4, 64, batch_first=True)\n"
+        "    return torch.no_grad()(nn.TransformerEncoder(layer, 2).eval()), (torch.randn(2, 8, 32),)\n"
+    )
+    asked = torch.overrides.has_torch_function
+    ops = [call.op for call in record_program("fast_layers:build", search=tmp_path).calls]
+    assert ops.count("aten::_transformer_encoder_layer_fwd") == 2
+    assert torch.overrides.has_torch_function is asked

@@ -28,6 +28,9 @@ value = 3
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "a_module_of_ours.py").write_text(MODULE)
     (tmp_path / "breaks_on_import.py").write_text("import json\n\nraise ValueError('no weights here')\n")
+    (tmp_path / "relative.py").write_text("from .other import build\n")
+    (tmp_path / "cut_off.py").write_text("import json\ndef build(:\n")
+    (tmp_path / "long_message.py").write_text("raise ValueError('the matter\\nand much more')\n")
     (tmp_path / "sub").mkdir()
     (tmp_path / "sub" / "in_a_folder.py").write_text(MODULE)
     return tmp_path
@@ -51,6 +54,9 @@ def test_a_function_is_found(folder: Path, target: str) -> None:
         ("a_module_of_uors:build", "did you mean a_module_of_ours?"),
         ("nothing_like_it:build", "run it in the folder that holds nothing_like_it.py"),
         ("sub/absent.py:build", "no file"),
+        ("relative.py:build", r"relative import .* name it in its package: relative:function"),
+        ("cut_off:build", r"SyntaxError: .* \(cut_off.py:2\)"),
+        ("long_message:build", r"ValueError: the matter \(long_message.py:1\)"),
         ("breaks_on_import:build", r"ValueError: no weights here \(breaks_on_import.py:3\)"),
     ],
 )

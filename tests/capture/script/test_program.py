@@ -1,5 +1,6 @@
 """What a program sees of itself is what Python would show it."""
 
+import io
 import json
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from tracehunch.errors import CaptureError
 TELLS = """
 import json, sys
 seen = {name: str(globals()[name]) for name in ("__name__", "__file__", "__package__", "__doc__")}
+seen["names"] = sorted(globals())
 seen["spec"] = getattr(__spec__, "name", None)
 seen["main"] = sys.modules["__main__"].__dict__ is globals()
 json.dump([seen, sys.argv, sys.path[0]], open(sys.argv[1], "w"))
@@ -53,6 +55,15 @@ def test_a_program_sees_what_python_shows(folder, find, name, python):
     assert ours[1] == [theirs[1][0], "ours.json"]
     assert ours[0] == theirs[0]
     assert ours[2] == theirs[2]
+
+
+def test_a_program_comes_from_standard_input_as_with_python(folder, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(TELLS.encode())))
+    assert run(find_script("-"), ["ours.json"]).status == 0
+    subprocess.run([sys.executable, "-", "theirs.json"], input=TELLS.encode(), check=True, cwd=folder)
+    ours, theirs = (json.loads((folder / f"{who}.json").read_text()) for who in ("ours", "theirs"))
+    assert [ours[0], ours[2]] == [theirs[0], theirs[2]]
+    assert ours[1] == ["-", "ours.json"]
 
 
 @pytest.mark.parametrize(

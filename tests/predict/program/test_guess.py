@@ -125,3 +125,28 @@ def test_a_transformer_layer_in_one_op_is_what_it_is_made_of(make, guess):
         "aten::addmm": 3, "aten::_addmm_activation": 1, "aten::_cudnn_attention_forward": 1, "aten::add_": 2,
         "aten::native_layer_norm": 2,
     }  # fmt: skip
+
+
+def test_products_in_tf32_are_timed_so_and_leave_memsets_open(make, guess):
+    product = make("aten::mm", ((4096, 4096), "fp32"), ((4096, 4096), "fp32"), out=[((4096, 4096), "fp32")])
+    slow, fast = guess(product), guess(product, settings={"float32_matmul_precision": "high"})
+    assert fast.totals.amounts.kernels == 1
+    assert fast.totals.amounts.gpu_time_us < slow.totals.amounts.gpu_time_us / 3
+    assert [one.open for one in fast.cannot_tell] == [("memsets",)]
+    assert all(one.remedy for one in fast.cannot_tell)
+
+
+def test_a_run_that_stops_claims_only_what_is_at_least(make, guess):
+    call = make("aten::add", ((64,), "fp32"), out=[((64,), "fp32")])
+    stop = Obstacle("a value decides", "", "a.py:3", stops=True, remedy="--values")
+    keys = {claim.key for claim in guess_to_check(guess(call, obstacles=(stop,))).claims}
+    assert "sdpa.backend" in {claim.key for claim in guess_to_check(guess(call)).claims}
+    assert keys == {"kernels", "copies", "memsets", "gpu_time"}
+
+
+def test_obstacles_that_differ_in_the_module_are_one(make, guess):
+    call = make("aten::add", ((64,), "fp32"), out=[((64,), "fp32")])
+    where = [f"layers.{at}" for at in range(3)]
+    same = [Obstacle("passed over", one, "a.py:3", stops=False, remedy="--compile") for one in where]
+    (told,) = guess(call, obstacles=same).cannot_tell
+    assert (told.count, told.modules) == (3, tuple(where))

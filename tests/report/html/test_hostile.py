@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import gzip
 import json
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
+
+import pytest
 
 import tracehunch
 from tracehunch.errors import ReadError
@@ -19,19 +22,58 @@ if TYPE_CHECKING:
 MARKUP = "<img src=x onerror=alert(1)></script><script>alert(2)</script>"
 
 
-def test_no_case_runs_anything(cases: Path, visit: Callable[..., Any], tmp_path: Path) -> None:
+HOSTILE = (
+    "injection",
+    "invalid_utf8",
+    "lone_surr",
+    "long_names",
+    "odd_names",
+    "path",
+    "raw_control",
+    "unicode",
+)
+ACTIVE = frozenset(
+    {"img", "iframe", "object", "embed", "link", "base", "form", "image", "use", "audio", "video"}
+)
+
+
+@pytest.fixture(scope="module")
+def pages(cases: Path) -> dict[str, bytes]:
+    """Return the page of every case that can be read."""
+    found = {}
+    for case in sorted(cases.iterdir()):
+        with suppress(ReadError):
+            found[case.name] = look_page.render(tracehunch.look(case), source=case.name)
+    return found
+
+
+def test_no_case_adds_an_active_element_or_a_script(pages: dict[str, bytes], parse: type[Any]) -> None:
+    for name, html in pages.items():
+        found = parse(html.decode())
+        assert not found.wrong, name
+        assert not ACTIVE.intersection(tag for tag, _ in found.tags), name
+        assert all((attrs.get("href") or "#").startswith("#") for _, attrs in found.tags), name
+        assert [attrs for tag, attrs in found.tags if tag == "script" and not attrs.get("type")] == [{}], name
+        assert not [key for _, attrs in found.tags for key in attrs if key.startswith("on")], name
+    assert len(pages) > 60
+
+
+def test_no_case_runs_anything(
+    pages: dict[str, bytes], parse: type[Any], visit: Callable[..., Any], tmp_path: Path
+) -> None:
+    """In a browser: those made to attack, and one of each kind of page that the others give."""
+    kinds: dict[frozenset[Any], str] = {}
+    for name, html in pages.items():
+        parts = {(tag, attrs.get("id"), attrs.get("class")) for tag, attrs in parse(html.decode()).tags}
+        kinds.setdefault(frozenset(parts), name)
     seen = visit(page("start", "", []))
     path = tmp_path / "case.html"
-    opened = 0
-    for case in sorted(cases.iterdir()):
-        try:
-            path.write_bytes(look_page.render(tracehunch.look(case), source=case.name))
-        except ReadError:
-            continue
+    wanted = sorted({*kinds.values(), *(name for name in pages if name.startswith(HOSTILE))})
+    for name in wanted:
+        path.write_bytes(pages[name])
         seen.open(path)
-        assert seen.misdeeds == [], case.name
-        opened += 1
-    assert opened > 60
+        assert seen.misdeeds == [], name
+    assert len(wanted) > 15
 
 
 def test_text_of_a_trace_is_shown_and_not_run(tmp_path: Path, h200: Path, visit: Callable[..., Any]) -> None:

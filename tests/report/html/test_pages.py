@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -187,3 +190,17 @@ def test_guess_has_the_amounts_of_its_json(guess: str, folder: Path, parse: type
     report = told("guess", f"{folder / 'model.py'}:make", "--gpu", "h200", "--torch", "2.11")
     kernels = [value for _, value in parse(guess).column("Ops, all modules together", "kernels")]
     assert sum(kernels) == report["totals"]["kernels"] > 2
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs a pseudo-terminal")
+def test_page_goes_to_a_pipe_and_not_over_a_terminal() -> None:
+    import pty  # noqa: PLC0415  # not on Windows
+
+    command = [sys.executable, "-m", "tracehunch", "look", str(SEEDS / "naive.json.gz"), "--format", "html"]
+    reader, terminal = pty.openpty()
+    refused = subprocess.run(command, stdout=terminal, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(terminal)
+    os.close(reader)
+    assert refused.returncode == 2
+    assert "add -o report.html" in refused.stderr
+    assert CliRunner().invoke(main, command[3:]).stdout.startswith("<!doctype html>")

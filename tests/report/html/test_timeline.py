@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from tracehunch.verdict import Look
 
-TYPES = {"u8": "<u1", "u32": "<u4", "i32": "<i4", "f32": "<f4"}
+TYPES = {"u8": "<u1", "u32": "<u4", "i32": "<i4", "f32": "<f4", "f64": "<f8"}
 
 
 @cache
@@ -76,6 +76,31 @@ def test_times_are_those_of_the_file(naive: Path) -> None:
     kernels = [one for one in raw if one.get("cat") in ("kernel", "gpu_memcpy", "gpu_memset")]
     ids = {one["args"]["correlation"] for one in raw if one.get("cat") in ("cuda_runtime", "cuda_driver")}
     assert len(launched) == sum(one["args"]["correlation"] in ids for one in kernels)
+
+
+def test_times_stay_exact_over_hours(naive: Path, tmp_path: Path, visit: Callable[..., Any]) -> None:
+    raw = json.loads(gzip.decompress(naive.read_bytes()))
+    events = raw["traceEvents"]
+    step = next(one for one in events if one["name"].startswith("ProfilerStep") and one["ph"] == "X")
+    step["dur"] = 7.2e9  # two hours: 32 bits of nanoseconds end after four seconds
+    path = tmp_path / "long.json"
+    path.write_text(json.dumps(raw))
+    look = tracehunch.look(path)
+    section = timeline_section({"long": look})
+    assert section is not None
+    [data] = section.data
+    found = columns(data)
+    assert data["unit_ns"] == 1
+    assert data["span"] > 7e12
+    for at, dur in zip(found["event"].tolist(), found["dur"].tolist(), strict=True):
+        assert dur == round(events[at]["dur"] * 1000)
+    page = visit(look_page.render(look)).ready().page
+    page.fill("#tl-search", "softmax_warp_forward")
+    page.keyboard.press("Enter")
+    said = page.inner_text("#tl-details")
+    event = re.search(r"traceEvents\[(\d+)\]", said)
+    assert event is not None
+    assert f"{events[int(event[1])]['dur']:.4g} us" in said
 
 
 def test_events_of_a_line_do_not_overlap(stack: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any, Final
 
 from tracehunch.capture.compiled.lines import of_code, of_frames
@@ -16,6 +17,11 @@ _LEFT_OUT: Final = (
 )
 
 
+_PACKAGE: Final = "tracehunch"
+_FOLDER: Final = str(Path(__file__).parents[2])
+_DEVICE_MODE: Final = str(Path("torch", "utils", "_device.py"))
+
+
 class Events:
     """Reads Dynamo's own notes, from when it was made."""
 
@@ -27,9 +33,17 @@ class Events:
         self._told = 0
 
     def breaks(self) -> tuple[Break, ...]:
-        """Return the graph breaks, each reason and line once."""
-        made = [_break(one) for one in self._breaks]
+        """Return the program's graph breaks, each reason and line once."""
+        made = [_break(one) for one in self._breaks if not _is_ours(one)]
         return tuple(dict.fromkeys(made))
+
+    def notes(self) -> tuple[str, ...]:
+        """Say where graphs are cut by what stands in for the GPU, and would not be on one."""
+        ours = len(dict.fromkeys(_break(one) for one in self._breaks if _is_ours(one)))
+        if not ours:
+            return ()
+        places = "one place" if ours == 1 else f"{ours} places"
+        return (f"in {places} graphs are cut by what stands in for the GPU: there more may be merged on one",)
 
     def recompiles(self, call: int) -> tuple[Recompile, ...]:
         """Return what was compiled again since this was asked last."""
@@ -49,6 +63,15 @@ def _break(reason: Any) -> Break:
     said = title if explained is None else f"{title}: {explained[1].strip()}"
     hints = [hint.strip() for hint in _HINT.findall(text) if not hint.startswith(_LEFT_OUT)]
     return Break(said.rstrip("."), of_frames(reason.user_stack or ()), hints[0] if hints else "")
+
+
+def _is_ours(reason: Any) -> bool:
+    """Whether Dynamo stopped at a stand-in: in this package, or only in torch's device mode."""
+    files = [frame.filename for frame in reason.user_stack or ()]
+    others = [file for file in files if not file.endswith(_DEVICE_MODE)]
+    if f"'{_PACKAGE}." in str(reason.reason) or (files and not others):
+        return True
+    return bool(others) and others[-1].startswith(_FOLDER)
 
 
 def _plain(reason: str) -> str:

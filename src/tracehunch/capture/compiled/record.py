@@ -26,8 +26,9 @@ from tracehunch.capture.program.placement import moved, on_gpu
 from tracehunch.capture.program.reading import reading
 from tracehunch.capture.program.record import program_of, ran, trying
 from tracehunch.capture.program.settings import kept
+from tracehunch.capture.program.subscripts import subscripts
 from tracehunch.capture.program.tape import Stopped, Tape
-from tracehunch.capture.program.target import Call, load, read
+from tracehunch.capture.program.target import Call, arguments_of, forgotten, load, read
 from tracehunch.capture.program.usual import usual_outcomes
 from tracehunch.capture.program.world import world
 from tracehunch.capture.torch_env import import_torch
@@ -116,6 +117,9 @@ def _record(
     dispatch = Dispatch(torch, tape, known)
     with ExitStack() as stack:
         stack.enter_context(_quiet())
+        stack.enter_context(forgotten())
+        if not lent:
+            stack.enter_context(arguments_of(session.name))
         _led(lambda: prepare(torch))
         torch._dynamo.reset()  # noqa: SLF001  # nothing public forgets what was compiled
         stack.callback(torch._dynamo.reset)  # noqa: SLF001  # as above: it would not run on a real GPU
@@ -124,9 +128,10 @@ def _record(
         stack.enter_context(kept(torch))
         stack.enter_context(reading(torch, dispatch))
         stack.enter_context(pinning(torch, dispatch.pinned))
+        stack.enter_context(subscripts(torch))
         if not values:
             stack.enter_context(usual_outcomes(torch))
-        regions = _led(lambda: _compiler(stack, torch, env, tape, fake))
+        regions = _led(lambda: _compiler(stack, torch, env, tape, known, fake))
         events = Events()
         dispatch.accumulation.calibrate()
         dispatch.reached_gpu = False
@@ -151,10 +156,12 @@ def _record(
         return _compiled(torch, tape, regions, session, events)
 
 
-def _compiler(stack: ExitStack, torch: Any, env: Environment, tape: Tape, fake: Any) -> Regions:
+def _compiler(  # noqa: PLR0917  # all of it is needed
+    stack: ExitStack, torch: Any, env: Environment, tape: Tape, known: Known, fake: Any
+) -> Regions:
     stack.enter_context(machine(torch, env, fake))
     stack.enter_context(passes(torch, trial(torch, env)))
-    return stack.enter_context(compiling(torch, tape, env))
+    return stack.enter_context(compiling(torch, tape, env, known))
 
 
 def _led(work: Callable[[], Any]) -> Any:
@@ -210,7 +217,7 @@ def _compiled(torch: Any, tape: Tape, regions: Regions, session: _Session, event
         mode=session.mode,
         calls=session.calls,
         steady=session.steady,
-        notes=(_TUNED,) if session.mode.startswith("max-autotune") else (),
+        notes=(*((_TUNED,) if session.mode.startswith("max-autotune") else ()), *events.notes()),
     )
 
 

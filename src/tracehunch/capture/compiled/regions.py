@@ -19,6 +19,7 @@ from tracehunch.predict.program.compiled import Region, Run
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from tracehunch.capture.program.known import Known
     from tracehunch.capture.program.tape import Tape
     from tracehunch.predict.environment import Environment
     from tracehunch.predict.program.compiled import GeneratedKernel
@@ -53,10 +54,13 @@ class Regions:
     torch: Any
     tape: Tape
     env: Environment
+    known: Known
     compiled: list[Region] = field(default_factory=list)
     kernels: list[Mapping[str, GeneratedKernel]] = field(default_factory=list)
     runs: list[Run] = field(default_factory=list)
     launches: dict[int, GeneratedKernel] = field(default_factory=dict)
+    _given: frozenset[int] = frozenset()
+    """The memory of what the region that runs was called with."""
 
     def forget_runs(self) -> None:
         """Start over with the runs; the graphs stay."""
@@ -125,6 +129,7 @@ class Regions:
     def _boxed(self, number: int, call: Callable[[list[Any]], Any]) -> Callable[[list[Any]], Any]:
         def run(args: list[Any]) -> Any:
             first = len(self.tape.calls)
+            self._given = frozenset(_memory(one) for one in args if self.torch.is_tensor(one))
             try:
                 return call(args)
             finally:
@@ -144,17 +149,20 @@ class Regions:
     def _launched(self, kernel: GeneratedKernel, tensors: list[Any]) -> None:
         before = len(self.tape.calls)
         self.tape.note_kernel(kernel.name, tensors)
+        for one in tensors:
+            if _memory(one) not in self._given:  # it may have been written
+                self.known.forget(one)
         if len(self.tape.calls) > before:
             self.launches[before] = kernel
 
 
 @contextmanager
-def compiling(torch: Any, tape: Tape, env: Environment) -> Iterator[Regions]:
+def compiling(torch: Any, tape: Tape, env: Environment, known: Known) -> Iterator[Regions]:
     """Let `torch.compile` use this compiler, whoever calls it; yields what it makes."""
     from torch._functorch import config as functorch  # noqa: PLC0415  # an optional dependency
     from torch._inductor import compile_fx  # noqa: PLC0415  # as above
 
-    regions = Regions(torch, tape, env)
+    regions = Regions(torch, tape, env, known)
     attend = attention(torch, env)
     ordinary = compile_fx.compile_fx
 
@@ -170,6 +178,10 @@ def compiling(torch: Any, tape: Tape, env: Environment) -> Iterator[Regions]:
         stack.enter_context(recognised(attend))
         stack.enter_context(functorch.patch(_known(functorch, {"enable_autograd_cache": False})))
         yield regions
+
+
+def _memory(tensor: Any) -> int:
+    return int(tensor.untyped_storage()._cdata)  # noqa: SLF001  # data_ptr is 0 without data
 
 
 def _write(graph_module: Any, inputs: Sequence[Any], options: Mapping[str, Any]) -> _Graph | None:

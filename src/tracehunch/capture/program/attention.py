@@ -45,6 +45,7 @@ def _attend(torch: Any, tape: Tape, known: Known, env: Environment) -> Any:
             backend = predict_sdpa(call, replace(env, pinned=pinned or env.pinned)).ran
             with tape.paused():
                 made = output(torch, call, q, backend)
+            known.forget(made)  # fresh memory: what it holds is not what attention makes of the inputs
             values = _values(torch, known, given)
             if values is not None:
                 known.keep(made, values)
@@ -61,8 +62,10 @@ def _attend(torch: Any, tape: Tape, known: Known, env: Environment) -> Any:
                     gradient(torch, one, ctx.backend) if needed and one is not None else None
                     for one, needed in zip(inputs, ctx.needs_input_grad, strict=False)
                 ]
-            _keep_gradients(torch, known, (inputs, ctx.rest), grad, grads)
             made = [one for one in grads if one is not None]
+            for one in made:
+                known.forget(one)
+            _keep_gradients(torch, known, (inputs, ctx.rest), grad, grads)
             tape.note_attention(ctx.call, [grad, *ctx.saved_tensors], made, ctx.pinned)
             return (*grads, None, None, None, None, None)
 

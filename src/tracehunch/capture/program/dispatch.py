@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 REMEDY: Final = "record with values (--values): the program then runs for real on the CPU"
 
 _NO_FAKE: Final = "no fake impl registered"  # what torch.library says of an operation of its own
+_WITHOUT: Final = "leave it out of what is guessed, or put in its place what PyTorch can tell the shape of"
 _REGISTER: Final = "register a fake kernel for it with torch.library.register_fake"
 
 
@@ -90,7 +91,9 @@ class Dispatch:
     def _single_call(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if kwargs.get("generator") is not None:
             kwargs = {**kwargs, "generator": None}  # none of a GPU is there
-        pin, kwargs = kwargs.get("pin_memory"), {**kwargs, "pin_memory": None} if "pin_memory" in kwargs else kwargs
+        pin = kwargs.get("pin_memory")
+        if pin:
+            kwargs = {**kwargs, "pin_memory": None}  # not without a GPU
         if self.everywhere:
             args, kwargs = self._strangers.taken_in(func, args, kwargs)
         if self.accumulation.in_place(func, args, kwargs):
@@ -107,8 +110,17 @@ class Dispatch:
             arguments.note("pinned", value=True)
         self.tape.note(func, arguments, made)
         self.accumulation.made(outputs)
-        self.reached_gpu = self.reached_gpu or any(one.device.type == "cuda" for one in outputs)
+        self.reached_gpu = self.reached_gpu or self._arrives(arguments.tensors, outputs, kwargs.get("device"))
         return made
+
+    @staticmethod
+    def _arrives(tensors: list[Any], outputs: list[Any], device: Any) -> bool:
+        """Whether a call puts something on the GPU; what is on `meta` counts as there, but was not put."""
+        if not any(one.device.type == "cuda" for one in outputs):
+            return False
+        if device is not None:
+            return bool(device.type == "cuda")
+        return not any(one.device.type == "cuda" for one in tensors)
 
     def _higher(self, func: Any, args: Any, kwargs: Any) -> Any:
         """Run an operation that takes functions, as flex_attention; it is noted as one call."""
@@ -152,7 +164,8 @@ class Dispatch:
         return made
 
     def _untold(self, func: Any) -> BaseException:
-        return self.tape.stop(f"{func.name()} says nothing of its results without data", _REGISTER)
+        remedy = _WITHOUT if func.namespace == "aten" else _REGISTER
+        return self.tape.stop(f"{func.name()} says nothing of its results without data", remedy)
 
     def _by_values(self, func: Any, args: Any, kwargs: Any, arguments: Arguments) -> Any:
         """Return what depends on values: tensors of sizes that only these tell, or a truth."""

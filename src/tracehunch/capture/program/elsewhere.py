@@ -1,6 +1,6 @@
-"""Tensors without data where the recording does not see them: other threads, tools with fake modes of their own.
+"""Tensors without data where the recording does not see them: other threads, tools with their own fake mode.
 
-There C++ hears that they are on a GPU, asks for it, and ends the whole process. So the recording stops before.
+There C++ hears that they are on a GPU, asks for it, and ends the whole process. So the recording stops first.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
     from tracehunch.capture.program.tape import Tape
 
-_THREAD: Final = "a thread of the program's own uses its tensors: only the thread that makes the call is recorded"
+_THREAD: Final = (
+    "a thread of the program's own uses its tensors: only the thread that makes the call is recorded"
+)
 _TRACED: Final = "the program is traced (by torch.export or the like) while it is built or run"
 
 
@@ -27,7 +29,9 @@ def elsewhere(torch: Any, tape: Tape, fake: Any) -> Iterator[None]:
     from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode  # noqa: PLC0415  # an optional dependency
 
     with ExitStack() as stack:
-        stack.enter_context(patch.object(FakeTensor, "__torch_dispatch__", _one_thread(torch, tape, FakeTensor)))
+        stack.enter_context(
+            patch.object(FakeTensor, "__torch_dispatch__", _one_thread(torch, tape, FakeTensor))
+        )
         stack.enter_context(patch.object(FakeTensorMode, "__enter__", _one_mode(tape, fake, FakeTensorMode)))
         stack.enter_context(patch.object(threading, "excepthook", _quiet(threading.excepthook)))
         yield
@@ -53,7 +57,9 @@ def _one_mode(tape: Tape, fake: Any, fake_mode: Any) -> Callable[[Any], Any]:
 
     def enter(self: Any) -> Any:
         if self is not fake:
-            raise tape.stop(_TRACED, "hand over the model itself; --compile predicts what torch.compile makes of it")
+            raise tape.stop(
+                _TRACED, "hand over the model itself; --compile predicts what torch.compile makes of it"
+            )
         return original(self)
 
     return enter

@@ -25,6 +25,12 @@ _WHOLE: Final = tuple(f"aten::{name}" for name in ("randperm", "random_", "multi
 UNKNOWN: Final = object()
 """Stands for what a call returns where that is not known."""
 
+_UNWRITTEN: Final = ("aten::empty", "aten::new_empty")
+"""How operations begin that return memory as they find it."""
+
+_OVERWRITING: Final = ("aten::fill_", "aten::zero_", "aten::copy_", "aten::random_")
+"""Operations that need not know what was there before; those with `out=` are the others."""
+
 _KEY: Final = "_known_values"
 
 _FAILS: Final = (RuntimeError, NotImplementedError, IndexError, ValueError, TypeError)
@@ -32,12 +38,16 @@ _FAILS: Final = (RuntimeError, NotImplementedError, IndexError, ValueError, Type
 
 
 class _Memory:
-    """A stretch of memory that several tensors may show; `known` until something unknown is written to it."""
+    """A stretch of memory that several tensors may show; `known` until something unknown is written to it.
 
-    __slots__ = ("known",)
+    `blank` until anything is written to all of it, where it was allocated and no more.
+    """
+
+    __slots__ = ("blank", "known")
 
     def __init__(self) -> None:
         self.known = True
+        self.blank = False
 
 
 class Known:
@@ -60,7 +70,12 @@ class Known:
         if not isinstance(tensor, self._fake):
             return tensor if self.fits(tensor) and tensor.device.type == "cpu" else None
         held = tensor.__dict__.get(_KEY)
-        return held[0] if held is not None and held[1].known else None
+        return held[0] if held is not None and held[1].known and not held[1].blank else None
+
+    def _blank(self, tensor: Any) -> Any | None:
+        """Return the memory behind a tensor that nothing was written to yet; None for any other."""
+        held = tensor.__dict__.get(_KEY) if isinstance(tensor, self._fake) else None
+        return held[0] if held is not None and held[1].known and held[1].blank else None
 
     def keep(self, tensor: Any, real: Any, sources: Iterable[Any] = ()) -> None:
         """Note a tensor's values; `sources` are tensors whose memory they may share."""
@@ -96,10 +111,20 @@ class Known:
         """Run a call on the values of its arguments; UNKNOWN where one is, or the CPU cannot do it."""
         if self._random in func.tags and not self.everything and not self._order(func, kwargs, arguments):
             return UNKNOWN
-        if any(self.of(one) is None for one in arguments.tensors):
+        unknown = [one for one in arguments.tensors if self.of(one) is None]
+        if unknown and not all(self._is_overwritten(one, func, arguments) for one in unknown):
             return UNKNOWN
         swap, compute = self._swap, self._instead.get(func, func)
         return self.aside(lambda: compute(*swap(args), **swap(kwargs)), UNKNOWN)
+
+    def _is_overwritten(self, tensor: Any, func: Any, arguments: Arguments) -> bool:
+        """Whether a call writes all of a tensor's memory, which was blank before."""
+        real = self._blank(tensor)
+        if real is None or not any(tensor is one for one in arguments.mutated):
+            return False
+        whole = real.numel() * real.element_size() >= real.untyped_storage().nbytes()
+        name, _, overload = func.name().partition(".")
+        return whole and (name in _OVERWRITING or "out" in overload)
 
     def _order(self, func: Any, kwargs: Any, arguments: Arguments) -> bool:
         """Whether whole numbers are drawn on the CPU, as an order of data is: one is as good as another."""
@@ -125,12 +150,17 @@ class Known:
         reals = [one for one in reals if self._torch.is_tensor(one)]
         if len(reals) != len(results):
             return False
+        for one in arguments.mutated:
+            if self._blank(one) is not None:
+                one.__dict__[_KEY][1].blank = False
         whole = True
         for one, value in zip(results, reals, strict=True):
             if any(one is written for written in arguments.mutated):
                 continue
             if one.shape == value.shape and one.dtype == value.dtype:
                 self.keep(one, value, arguments.tensors)
+                if func.name().startswith(_UNWRITTEN) and not self.everything:
+                    one.__dict__[_KEY][1].blank = True
             else:
                 whole = False
         return whole
@@ -156,7 +186,8 @@ class Known:
     def _swap(self, value: Any) -> Any:
         torch = self._torch
         if torch.is_tensor(value):
-            return self.of(value)
+            real = self.of(value)
+            return self._blank(value) if real is None else real
         if isinstance(value, torch.device):
             return torch.device("cpu")
         if isinstance(value, torch.Generator):
@@ -173,4 +204,6 @@ class Known:
 
 
 def _place(real: Any) -> int:
+    if str(real.layout) != "torch.strided":
+        return id(real)  # sparse ones have no memory of their own
     return int(real.untyped_storage()._cdata)  # noqa: SLF001  # data_ptr is 0 for all that are empty

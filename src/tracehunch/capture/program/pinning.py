@@ -38,7 +38,8 @@ class Pinned:
         if func not in self._copies:
             return False
         sides = [one.device.type for one in (*tensors, *outputs)]
-        if options.get("non_blocking") and func is self._copies[0] and sides[0] == "cuda" and sides[-1] == "cpu":
+        free = func is self._copies[0] and options.get("non_blocking")
+        if free and (sides[0], sides[-1]) == ("cuda", "cpu"):
             return True
         return any(one.device.type == "cpu" and self.holds(one) for one in tensors)
 

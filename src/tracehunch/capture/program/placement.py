@@ -29,8 +29,27 @@ def on_gpu(torch: Any) -> Iterator[None]:
                 return func(*args, **(kwargs or {}))
             return super().__torch_function__(func, types, args, kwargs)
 
-    with Placed(torch.device("cuda")):
+    with Placed(torch.device("cuda")), _unseen(torch):
         yield
+
+
+@contextmanager
+def _unseen(torch: Any) -> Iterator[None]:
+    """Hide the mode from modules that leave their fast path where one is on, as transformer layers do."""
+    overrides = torch.overrides
+    asked = overrides.has_torch_function
+
+    def without_ours(arguments: Any) -> bool:
+        if not torch._C._len_torch_function_stack():  # noqa: SLF001  # a mode is off while it is asked
+            return bool(asked(arguments))
+        with overrides._pop_mode_temporarily():  # noqa: SLF001  # torch has no public way
+            return bool(asked(arguments))
+
+    overrides.has_torch_function = without_ours
+    try:
+        yield
+    finally:
+        overrides.has_torch_function = asked
 
 
 def moved(torch: Any, call: Call, roots: list[Any]) -> Call:

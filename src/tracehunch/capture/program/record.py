@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from tracehunch.capture.program.attention import attention
 from tracehunch.capture.program.borrowed import borrowed
@@ -19,10 +19,11 @@ from tracehunch.capture.program.placement import moved, on_gpu
 from tracehunch.capture.program.reading import reading
 from tracehunch.capture.program.settings import kept, settings
 from tracehunch.capture.program.single import single
+from tracehunch.capture.program.subscripts import subscripts
 from tracehunch.capture.program.tape import Stopped, Tape
-from tracehunch.capture.program.target import Call, forgotten, last_line, load, read
+from tracehunch.capture.program.target import Call, arguments_of, forgotten, last_line, load, read
 from tracehunch.capture.program.uncompiled import uncompiled
-from tracehunch.capture.program.usual import usual_outcomes
+from tracehunch.capture.program.usual import unpadded, usual_outcomes
 from tracehunch.capture.program.weights import weights
 from tracehunch.capture.program.world import as_real, world
 from tracehunch.capture.torch_env import import_torch
@@ -32,6 +33,8 @@ from tracehunch.predict.program.calls import Program
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+
+_NOTHING: Final = "the callable calls nothing of PyTorch's"
 
 
 def record_program(
@@ -99,12 +102,15 @@ def _record(
     roots: list[Any] = []
     with ExitStack() as stack:
         stack.enter_context(forgotten())
+        if not lent:
+            stack.enter_context(arguments_of(name))
         dispatch.instead["scaled_dot_product_attention"] = attention(torch, tape, known, env)
         fake = stack.enter_context(world(torch, env, dispatch, dispatch.instead))
         stack.enter_context(elsewhere(torch, tape, fake))
         stack.enter_context(kept(torch))  # where a GPU is there: a default device may be it
         stack.enter_context(reading(torch, dispatch))
         stack.enter_context(pinning(torch, dispatch.pinned))
+        stack.enter_context(subscripts(torch))
         stack.enter_context(uncompiled(torch, tape))
         stack.enter_context(weights(torch, known))
         stack.enter_context(single(torch, tape))
@@ -126,9 +132,11 @@ def _record(
                 call = moved(torch, call, named(torch, call)[1])
             names, roots = named(torch, call)
             tell("running")
-            trying(tape, name, "run", lambda: _run(torch, tape, call, names, warmup))
+            trying(tape, name, "run", lambda: _run(torch, tape, call, names, warmup, values=values))
         except Stopped:
             pass
+        if not (tape.calls or tape.obstacles):
+            tape.obstacle(_NOTHING, "return the callable that runs the model, not one that has run it")
         return program_of(torch, tape, name, roots)
 
 
@@ -154,10 +162,10 @@ def _advice(error: Exception) -> str:
     return "run it by itself to see whether it is the program's own error"
 
 
-def _run(torch: Any, tape: Tape, call: Call, names: dict[int, str], warmup: int) -> None:
+def _run(torch: Any, tape: Tape, call: Call, names: dict[int, str], warmup: int, *, values: bool) -> None:
     tape.modules = Modules(names)
     tape.built()
-    with called(torch, tape), as_real():
+    with called(torch, tape), as_real(), nullcontext() if values else unpadded():
         for _ in range(warmup + 1):
             tape.begin()  # a run that stops is what is known, be it a warm-up
             try:
@@ -173,7 +181,9 @@ def ran(made: Any) -> None:
         kind = "coroutine" if inspect.iscoroutine(made) else "generator"
         made.close()
         raise CaptureError(
-            f"the callable returned a {kind}", "nothing of it has run", "return a function that runs it to its end"
+            f"the callable returned a {kind}",
+            "nothing of it has run",
+            "return a function that runs it to its end",
         )
 
 

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
 
 from tracehunch.capture.program.place import INSTALLED
 from tracehunch.errors import CaptureError
@@ -93,6 +94,13 @@ def forgotten() -> Iterator[None]:
                 del sys.modules[name]
 
 
+@contextmanager
+def arguments_of(target: str) -> Iterator[None]:
+    """Let the program see no command line but its own name."""
+    with patch.object(sys, "argv", [target.rpartition(":")[0]]):
+        yield
+
+
 def last_line(error: BaseException) -> str:
     """Return an error in a line, with the file and line of user code that it comes from."""
     frames = traceback.extract_tb(error.__traceback__)
@@ -103,10 +111,10 @@ def last_line(error: BaseException) -> str:
 
 
 def _told(error: BaseException) -> str:
-    """Return class and message of an error, without the message's further lines (lists of backends, advice)."""
+    """Return class and message of an error, without the message's further lines (backends, advice)."""
     lines = [line for line in str(error).splitlines() if line.strip()]
-    if isinstance(error, SyntaxError):  # its last line is the message; those before show the source
-        return traceback.format_exception_only(error)[-1].strip()
+    if isinstance(error, SyntaxError) and error.filename:
+        return f"{type(error).__name__}: {error.msg} ({Path(error.filename).name}:{error.lineno})"
     return f"{type(error).__name__}: {lines[0].strip()}" if lines else type(error).__name__
 
 
@@ -131,17 +139,21 @@ def _module(place: str, search: Path) -> ModuleType:
 
 
 def _broken(place: str, error: BaseException) -> CaptureError:
-    return CaptureError(f"{place} cannot be imported", last_line(error), "mend it, then try again")
+    advice = "mend it, then try again"
+    if place.endswith(".py") and isinstance(error, ImportError) and "relative import" in str(error):
+        advice = f"name it in its package: {place.removesuffix('.py').replace('/', '.')}:function"
+    return CaptureError(f"{place} cannot be imported", last_line(error), advice)
 
 
 def _from_file(path: Path) -> ModuleType:
     if not path.is_file():
         raise CaptureError(f"no file {path}", "", f"write {_FORM}")
-    made = importlib.util.spec_from_file_location(path.stem, path)
+    name = path.stem if path.stem not in sys.modules else f"{path.stem}_to_guess"
+    made = importlib.util.spec_from_file_location(name, path)
     if made is None or made.loader is None:
         raise CaptureError(f"{path} is no Python file", "", f"write {_FORM}")
     module = importlib.util.module_from_spec(made)
-    sys.modules[path.stem] = module  # as its own classes may look themselves up
+    sys.modules[name] = module  # as its own classes may look themselves up
     with _first(path.parent):
         made.loader.exec_module(module)
     return module

@@ -44,7 +44,7 @@ class _Watch:
         load = loader.exec_module
 
         def exec_module(module: ModuleType) -> None:
-            del loader.exec_module  # the loader's own again
+            loader.exec_module = load  # and not deleted: there may be another who listens
             load(module)
             self._tell(module)
 

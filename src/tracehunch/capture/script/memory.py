@@ -20,7 +20,7 @@ class Growth:
 
     def __init__(self, torch: Any) -> None:
         self._torch = torch
-        self._peak = _status("VmHWM") - _status("RssFile")
+        self._peak = _status("VmHWM") - _status("RssFile") - _status("RssShmem")
         self._tensors = _tensor_bytes(torch)
 
     def exceeds_limit(self) -> bool:
@@ -28,7 +28,7 @@ class Growth:
 
         Never where the system does not tell (other than Linux).
         """
-        grown = _status("VmRSS") - _status("RssFile") - self._peak
+        grown = _status("RssAnon") - self._peak  # without files, and what is shared with workers or a GPU
         if grown <= LIMIT_BYTES:
             return False
         return grown - max(_tensor_bytes(self._torch) - self._tensors, 0) > LIMIT_BYTES

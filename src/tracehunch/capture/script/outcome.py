@@ -58,7 +58,9 @@ def recorded(before: Outcome, kind: Kind, recorder: Recorder, cut: str) -> Outco
     remark = "; ".join(one for one in (cut, recorder.reason) if one)
     if recorder.trace_path is not None:
         return Outcome(kind, recorder.trace_path, recorder.steps_recorded, remark, recorder.note)
-    return before if before.trace is not None else replace(before, kind=kind, remark=remark)
+    if before.trace is not None:
+        return replace(before, remark=remark) if recorder.has_steps else before
+    return replace(before, kind=kind, remark=remark)
 
 
 def explained(outcome: Outcome, finder: Finder, recording: Recording, torch_came: bool) -> Outcome:
@@ -81,7 +83,7 @@ def _seen(finder: Finder) -> list[str]:
     return [
         plural(rounds.ended, name)
         for name, rounds in (("optimizer step", finder.optimizers), ("forward", finder.models))
-        if rounds.ended
+        if rounds.ended and (name != "forward" or finder.kind != "optimizer")  # then no longer counted
     ]
 
 

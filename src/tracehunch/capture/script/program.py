@@ -11,7 +11,7 @@ import os
 import sys
 import zipfile
 from dataclasses import dataclass
-from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from importlib.machinery import BuiltinImporter, ModuleSpec, PathFinder, SourceFileLoader
 from pathlib import Path
 from types import CodeType, ModuleType
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,10 @@ from tracehunch.errors import CaptureError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+
+_ANNOTATIONS: dict[str, Any] = {} if sys.version_info >= (3, 14) else {"__annotations__": {}}
+"""Which older versions put into ``__main__``, whether it has any or not."""
 
 
 @dataclass(frozen=True)
@@ -35,10 +39,14 @@ class Program:
 def find_script(path: str) -> Program:
     """Read a script, or the ``__main__.py`` of a folder or a zip file; ``sys.path[0]`` becomes its place.
 
+    "-" reads the script from standard input, as Python does.
+
     Raises:
         CaptureError: there is none. SyntaxError: it is no Python.
 
     """
+    if path == "-":
+        return _from_stdin()
     whole = Path(path).absolute()
     if whole.is_dir() or zipfile.is_zipfile(path):
         _put_first(str(whole))
@@ -52,6 +60,13 @@ def find_script(path: str) -> Program:
     code = compile(_source(path), file, "exec", dont_inherit=True)
     attributes = {"__file__": file, "__loader__": loader, "__package__": None, "__spec__": None}
     return Program(code, path, whole.stem, {**attributes, "__cached__": None})
+
+
+def _from_stdin() -> Program:
+    _put_first("")
+    code = compile(sys.stdin.buffer.read(), "<stdin>", "exec", dont_inherit=True)
+    attributes = {"__file__": "<stdin>", "__loader__": BuiltinImporter, "__package__": None, "__spec__": None}
+    return Program(code, "-", "stdin", {**attributes, "__cached__": None})
 
 
 def find_module(name: str) -> Program:
@@ -74,9 +89,7 @@ def become_main(program: Program, arguments: Sequence[str]) -> dict[str, Any]:
     It stays in place afterwards: threads and exit handlers of the program still look things up there.
     """
     module = ModuleType("__main__")
-    if sys.version_info < (3, 14):
-        module.__dict__["__annotations__"] = {}
-    module.__dict__.update(program.attributes, __builtins__=__builtins__)
+    module.__dict__.update(_ANNOTATIONS, **program.attributes, __builtins__=__builtins__)
     sys.modules["__main__"] = module
     sys.argv[:] = [program.file, *arguments]
     return module.__dict__

@@ -264,6 +264,8 @@ class Session:
         if self._watches is not None and (settled or self._over):
             least = len(KINDS) if self._over else KINDS.index(self._outcome.kind) + 1
             self._watches.keep(KINDS[least:], rivals=not self._over)
+        elif self._watches is not None and self._finder.kind == KINDS[-1]:
+            self._watches.keep(KINDS[-1:], rivals=True)  # each module that is called would cost a little
         if self._departure is not None and (settled or self._over):
             self._departure.remove()
 

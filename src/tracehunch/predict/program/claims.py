@@ -60,7 +60,7 @@ def claims_of(guess: ProgramGuess, scope: str = "*") -> tuple[Claim, ...]:
     if not calls:
         return ()
     found = totals(calls, guess.program.obstacles if inside else ())
-    return (*_counts(calls, found, scope), *_backend(calls, scope), *_dominant(calls, found, scope),
+    return (*_counts(calls, found, scope), *_backend(calls, found, scope), *_dominant(calls, found, scope),
             *_time(found, scope))  # fmt: skip
 
 
@@ -92,7 +92,9 @@ def _count(found: Activities, key: str) -> int:
     return len((found.kernels if key == "kernels" else found.copies) or ())
 
 
-def _backend(calls: Sequence[CallGuess], scope: str) -> Iterator[Claim]:
+def _backend(calls: Sequence[CallGuess], found: Totals, scope: str) -> Iterator[Claim]:
+    if found.stopped:
+        return  # what follows may call SDPA otherwise
     picked = [one.sdpa for one in calls if one.sdpa is not None and one.call.phase != "backward"]
     backends = [backend_of(one) for one in picked]
     told = tuple(dict.fromkeys(name for name in backends if name is not None and name != "error"))
@@ -107,7 +109,7 @@ def _backend(calls: Sequence[CallGuess], scope: str) -> Iterator[Claim]:
 
 def _dominant(calls: Sequence[CallGuess], found: Totals, scope: str) -> Iterator[Claim]:
     """Claim the op that leads, where it clearly does and its name as the program calls it is known."""
-    if found.amounts.untimed or any(one.call.phase != "forward" for one in calls):
+    if found.stopped or found.amounts.untimed or any(one.call.phase != "forward" for one in calls):
         return  # what a backward calls is named after the forward's ops only in part
     weight: Counter[str] = Counter()
     for one in calls:

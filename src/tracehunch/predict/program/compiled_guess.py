@@ -143,7 +143,8 @@ def _untold(compiled: CompiledProgram, env: Environment) -> Iterator[Untold]:
         )  # fmt: skip
     for note in compiled.notes:
         yield Untold("", 1, note)
-    if not compiled.steady:
+    stopped = any(one.stops for one in compiled.program.obstacles)
+    if not (compiled.steady or stopped):
         yield Untold(
             "", 1, f"call {compiled.calls} compiled again: kernels may change from call to call", ("kernels",)
         )

@@ -16,13 +16,14 @@ from tracehunch.predict.program.totals import leading, totals
 from tracehunch.predict.program.untold import cannot_tell
 
 _DETERMINISTIC: Final = "deterministic"
+_PRECISION: Final = "float32_matmul_precision"
 _YES: Final = frozenset({"on", "true", "yes", "1"})
 
 
 def guess_program(program: Program, env: Environment) -> ProgramGuess:
     """Return what is expected of a program on a GPU, with a version of PyTorch.
 
-    Settings that the program itself made (deterministic algorithms) take precedence over the environment's.
+    Settings that the program itself made (deterministic algorithms, TF32) add to the environment's.
     """
     env = _as_set(env, program.settings)
     whole = (one for call in program.calls for one in parts_of(call) or (call,))
@@ -49,6 +50,6 @@ def guess_of(program: Program, env: Environment, calls: tuple[CallGuess, ...]) -
 
 
 def _as_set(env: Environment, settings: Mapping[str, str]) -> Environment:
-    if settings.get(_DETERMINISTIC, "").lower() in _YES:
-        return replace(env, deterministic=True)
-    return env
+    deterministic = env.deterministic or settings.get(_DETERMINISTIC, "").lower() in _YES
+    tf32 = env.tf32 or settings.get(_PRECISION, "highest") != "highest"
+    return replace(env, deterministic=deterministic, tf32=tf32)

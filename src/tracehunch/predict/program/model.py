@@ -139,6 +139,7 @@ class HostTime:
 class Totals:
     """The whole run. `at_least`: some calls could not be told, or nothing after an obstacle was recorded.
 
+    `stopped` is the latter.
     `bound` is None where the GPU's time is not known. `spread` says how the range of `amounts.time` was made
     of the calls' ranges.
     """
@@ -148,6 +149,7 @@ class Totals:
     bound: RunBound | None
     at_least: bool
     spread: str
+    stopped: bool = False
 
     @property
     def cpu_time_us(self) -> float:

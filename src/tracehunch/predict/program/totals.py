@@ -21,7 +21,7 @@ def totals(calls: Sequence[CallGuess], obstacles: Sequence[Obstacle] = ()) -> To
     """Return the sums over calls, and what the run waits for."""
     found, host = amounts(calls), host_time(calls)
     stopped = any(obstacle.stops for obstacle in obstacles)
-    return Totals(found, host, run_bound(found, host), bool(found.untold) or stopped, SPREAD)
+    return Totals(found, host, run_bound(found, host), bool(found.untold) or stopped, SPREAD, stopped)
 
 
 def run_bound(found: Amounts, host: HostTime) -> RunBound | None:

@@ -1,24 +1,32 @@
 """What cannot be told of a program: obstacles of the recording, and calls whose launches are not known."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from tracehunch.predict.program.calls import Obstacle
 from tracehunch.predict.program.model import CallGuess, Untold
 
 _COUNTS: Final = ("kernels", "copies", "memsets")
+_MEASURE: Final = (
+    "the rest of the guess holds without it; a trace of this op alone, on the GPU, tells its part"
+)
 
 
 def cannot_tell(calls: Iterable[CallGuess], obstacles: Sequence[Obstacle]) -> tuple[Untold, ...]:
     """Return obstacles in their order, then ops by how many calls of them are open."""
-    return (*(_of_obstacle(one) for one in obstacles), *_of_calls(calls))
+    return (*_of_obstacles(obstacles), *_of_calls(calls))
 
 
-def _of_obstacle(one: Obstacle) -> Untold:
-    leaves: tuple[str, ...] = ("all that follows",) if one.stops else (*_COUNTS, "gpu_time")
-    modules = (one.module,) if one.module else ()
-    return Untold("", 1, one.reason, leaves, modules, one.line, one.remedy)
+def _of_obstacles(obstacles: Sequence[Obstacle]) -> Iterator[Untold]:
+    """Return obstacles; those that differ in nothing but the module are one."""
+    alike: dict[tuple[str, str, bool, str], list[Obstacle]] = defaultdict(list)
+    for one in obstacles:
+        alike[one.reason, one.line, one.stops, one.remedy].append(one)
+    for (reason, line, stops, remedy), same in alike.items():
+        leaves: tuple[str, ...] = ("all that follows",) if stops else (*_COUNTS, "gpu_time")
+        modules = tuple(dict.fromkeys(one.module for one in same if one.module))
+        yield Untold("", len(same), reason, leaves, modules, line, remedy)
 
 
 def _of_calls(calls: Iterable[CallGuess]) -> list[Untold]:
@@ -28,7 +36,7 @@ def _of_calls(calls: Iterable[CallGuess]) -> list[Untold]:
         if leaves:
             groups[one.call.op, _reason(one), leaves].append(one)
     found = [
-        Untold(op, len(same), reason, leaves, _modules(same), same[0].call.line)
+        Untold(op, len(same), reason, leaves, _modules(same), same[0].call.line, _MEASURE)
         for (op, reason, leaves), same in groups.items()
     ]
     return sorted(found, key=lambda one: -one.count)

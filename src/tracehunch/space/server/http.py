@@ -24,6 +24,7 @@ from tracehunch.space.server import pages
 
 if TYPE_CHECKING:
     from email.message import Message
+    from urllib.parse import SplitResult
 
     from tracehunch.space.server.runs import Runs
 
@@ -55,7 +56,15 @@ def is_ours(headers: Message) -> bool:
         return site == "same-origin"
     origin = headers.get("Origin")
     hosts = {headers.get("Host"), os.environ.get("SPACE_HOST")} - {None, ""}
-    return origin is None or urlsplit(origin).netloc in hosts
+    return origin is None or _parts(origin).netloc in hosts
+
+
+def _parts(url: str) -> SplitResult:
+    """Return the parts of what a client sent as a URL; of what is none, nothing."""
+    try:
+        return urlsplit(url)
+    except ValueError:  # as http://[x
+        return urlsplit("")
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -67,7 +76,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:  # the name that http.server calls
         """Serve a page, or a file of the newest good run."""
-        path, runs = urlsplit(self.path).path, self.server.runs
+        path, runs = _parts(self.path).path, self.server.runs
         if path == "/":
             self._send(200, _HTML, pages.current(runs), pages.PAGE_POLICY)
         elif path == "/healthz":
@@ -87,7 +96,7 @@ class Handler(BaseHTTPRequestHandler):
             self._refuse(413, "That is too much; POST /run takes nothing.")
             return
         self.rfile.read(int(length))
-        if urlsplit(self.path).path != "/run":
+        if _parts(self.path).path != "/run":
             self._refuse(404, "There is no such page.")
         elif not is_ours(self.headers):
             self._refuse(403, "Runs are started from this Space's own page.")
@@ -144,7 +153,8 @@ class Handler(BaseHTTPRequestHandler):
     def log_request(self, code: int | str = "-", size: int | str = "-") -> None:  # noqa: ARG002  # its signature
         """Log what starts a run and what is refused; never the query, which may hold a token."""
         if self.command == "POST" or int(code) >= 400:
-            _log.info("%s %.200r %d", self.command, urlsplit(self.path).path, int(code))
+            path = _parts(getattr(self, "path", "")).path  # a request that cannot be read has none
+            _log.info("%s %.200r %d", self.command, path, int(code))
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # its signature
         """Say nothing of requests that are none."""

@@ -1,5 +1,6 @@
 """Matrix products: the kernels that cuBLAS runs for them, with memsets, split-K reductions and time."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from tracehunch.guess.model import Confidence
@@ -63,6 +64,8 @@ def predict_product(env: "Environment", product: Product, op: str) -> Activities
     """Return what a product runs."""
     if env.device == "cpu":
         return Activities(flops=product.flops, bytes=product.bytes, reasons=("runs on the CPU",))
+    if in_tf32(env, product):
+        return _in_tf32(env, product, op)
     if env.device != "cuda" or env.compute_capability is None or product.dtype not in (HALF | _SIMT):
         return _unmeasured(env, product, op)
     if env.compute_capability[0] != _HOPPER or product.dtype == "fp64":
@@ -72,6 +75,22 @@ def predict_product(env: "Environment", product: Product, op: str) -> Activities
     if measured:
         return made
     return made.because(COUNTED, confidence="medium")
+
+
+def in_tf32(env: "Environment", product: Product) -> bool:
+    """Whether a product of float32 runs on tensor cores: TF32 is allowed, and the GPU has it."""
+    allowed = env.tf32 and env.device == "cuda" and product.dtype == "fp32"
+    return allowed and env.gpu is not None and env.gpu.matrix_peak("tf32") is not None
+
+
+def _in_tf32(env: "Environment", product: Product, op: str) -> Activities:
+    """Return one kernel, as for all whose choices were not measured, at the peak of TF32."""
+    assert env.gpu is not None
+    made = _unmeasured(env, product, op)
+    kernel = KernelGuess("", "cublas", "gemm", "tensor-core", "fp32", op)
+    peak = env.gpu.matrix_peak("tf32")
+    time = other_time(product, 1, env.gpu, measured=False, peak=peak)
+    return replace(made, kernels=(kernel,), time=time, reasons=(f"in TF32: {made.reasons[0]}",))
 
 
 def _nvjet(env: "Environment", product: Product, op: str) -> Activities:

@@ -53,11 +53,16 @@ def nvjet_time(product: Product, choice: Choice, gpu: Gpu) -> TimeRange:
     return _range(nvjet_us(product, choice, gpu, c), c)
 
 
-def other_time(product: Product, kernels: int, gpu: Gpu, *, measured: bool) -> TimeRange:
-    """Return the time of a product on kernels of other families, and their further kernels."""
+def other_time(
+    product: Product, kernels: int, gpu: Gpu, *, measured: bool, peak: float | None = None
+) -> TimeRange:
+    """Return the time of a product on kernels of other families, and their further kernels.
+
+    `peak` in FLOP/s is that of the data type that they multiply in, where it is not the product's own.
+    """
     if not measured:
         c = _numbers()["unmeasured"]
-        return _range(other_us(product, kernels, gpu, c), c)
+        return _range(other_us(product, kernels, gpu, c, peak), c)
     c = _numbers()[family(product)]
     formula = other_us if product.is_vector else tiled_us
     return _range(formula(product, kernels, gpu, c), c)
@@ -122,9 +127,11 @@ def _rounds_us(product: Product, side: int, kernels: int, gpu: Gpu, c: Mapping[s
     return float((busy**3 + serial**3) ** (1 / 3))
 
 
-def other_us(product: Product, kernels: int, gpu: Gpu, c: Mapping[str, float]) -> float:
+def other_us(
+    product: Product, kernels: int, gpu: Gpu, c: Mapping[str, float], peak: float | None = None
+) -> float:
     """Return microseconds: arithmetic or memory, whichever is slower, and the part that is serial along K."""
-    peak = gpu.matrix_peak(product.dtype) or gpu.fp32_flops
+    peak = peak or gpu.matrix_peak(product.dtype) or gpu.fp32_flops
     padded = 2 * product.batch * _padded(product.m) * _padded(product.n) * product.k
     work = padded / (c["efficiency"] * peak) * _MEGA
     memory = product.bytes / (c["bandwidth"] * gpu.bandwidth) * _MEGA

@@ -1,7 +1,7 @@
 // The timeline's data: columns come deflated; an event is its position in them.
 tracehunch.timeline = {};
 (() => {
-  const types = { u8: Uint8Array, u16: Uint16Array, u32: Uint32Array, i32: Int32Array, f32: Float32Array };
+  const types = { u8: Uint8Array, u16: Uint16Array, u32: Uint32Array, i32: Int32Array, f32: Float32Array, f64: Float64Array };
   const unpack = async (column) => {
     const bytes = Uint8Array.from(atob(column.data), (one) => one.charCodeAt(0));
     const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));

@@ -25,7 +25,10 @@ if TYPE_CHECKING:
     from tracehunch.tree import Tree
     from tracehunch.verdict import Look
 
-_LARGEST: Final = 2**32 - 1
+_NARROW: Final = 2**32
+_EXACT: Final = 2**53
+"""What a script's numbers hold whole: a hundred days of nanoseconds."""
+
 _KINDS: Final = {
     Cat.CPU_OP: "op",
     Cat.USER_ANNOTATION: "annotation",
@@ -46,7 +49,9 @@ def timeline_data(name: str, look: Look, window: Window) -> dict[str, Any]:
     trace = tree.trace
     lanes = lanes_of(tree, window.rows)
     rows = lanes.rows
-    unit = -(-max(window.end_ns - window.start_ns, 1) // _LARGEST)
+    span_ns = window.end_ns - window.start_ns
+    unit = -(-max(span_ns, 1) // _EXACT)
+    times = "u32" if span_ns < _NARROW else "f64"
     start = (trace.start_ns[rows] - window.start_ns) // unit
     end = (trace.end_ns()[rows] - window.start_ns) // unit
     names = numbered(trace.name[rows].astype(np.int64))
@@ -59,15 +64,15 @@ def timeline_data(name: str, look: Look, window: Window) -> dict[str, Any]:
     return {
         "trace": printable(name),
         "unit_ns": int(unit),
-        "span": int((window.end_ns - window.start_ns) // unit),
+        "span": int(span_ns // unit),
         "too_deep": lanes.too_deep,
         "lanes": [asdict(one) for one in lanes.lanes],
         "families": FAMILIES,
         "kinds": [_KINDS[cat] for cat in kinds],
         "names": [printable(name) for name in used],
         "decoded": _decoded(tree, rows, used),
-        "start": packed(start, "u32"),
-        "dur": packed(end - start, "u32"),
+        "start": packed(start, times),
+        "dur": packed(end - start, times),
         "name": packed(names.number, "u32"),
         "kind": packed(kind_of[trace.cat[rows]], "u8"),
         "family": packed(families_of(look, rows), "u8"),
