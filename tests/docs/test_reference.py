@@ -19,6 +19,9 @@ reference = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(reference)
 
 
+_LINES = re.MULTILINE | re.DOTALL
+
+
 def text(name):
     return (DOCS / "reference" / name).read_text(encoding="utf-8")
 
@@ -29,9 +32,7 @@ def test_a_page_is_what_the_package_says(name):
 
 
 def test_every_command_and_option_is_listed():
-    sections = dict(
-        re.findall(r"^## (tracehunch[ \w:]*)\n(.*?)(?=^## |\Z)", text("commands.md"), re.MULTILINE | re.DOTALL)
-    )
+    sections = dict(re.findall(r"^## (tracehunch[ \w:]*)\n(.*?)(?=^## |\Z)", text("commands.md"), _LINES))
     assert set(sections) == {typed for typed, _ in reference.commands()}
     for typed, command in reference.commands():
         options = [one for one in command.get_params(click.Context(command)) if isinstance(one, click.Option)]
