@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from tracehunch.errors import GuessError
 from tracehunch.guess import Guess
+from tracehunch.guess.scopes import STEP
 from tracehunch.guess.write import write_hunch
 from tracehunch.predict.program.claims import EVERY, claims_of, scopes_of
 from tracehunch.predict.program.compiled_guess import claims as compiled_claims
@@ -38,10 +39,18 @@ def render(guess: ProgramGuess, scope: str, *, device: str | None = None, torch:
     comments = [
         f"{words.title(guess)}: what to expect of one run.",
         "  tracehunch check hunch.toml TRACE",
-        f'Scope "{scope}" is each step of the profiler, or what the run is called in record_function(...).',
+        _scope_meaning(scope),
     ]
     comments += [f"Cannot tell: {words.untold(one)}" for one in guess.cannot_tell]
     return write_hunch(Guess(claims, _context(guess, device, torch)), comments, datetime.now(UTC))
+
+
+def _scope_meaning(scope: str) -> str:
+    if scope in STEP:
+        return (
+            f'Scope "{scope}" is each step of the profiler; --scope NAME takes that of your record_function.'
+        )
+    return f'Scope "{scope}" is what a run is called in the trace: with record_function("{scope}"): ...'
 
 
 def _claims(guess: ProgramGuess, scope: str) -> Iterator[Claim]:
