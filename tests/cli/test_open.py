@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import fcntl
 import gzip
 import http.client
 import json
@@ -9,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from hashlib import sha256
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
 DATA = Path(__file__).parents[1] / "data"
 NAIVE = DATA / "h200" / "seeds" / "naive.json.gz"
 
-pytestmark = pytest.mark.xdist_group("port-9001")
+PATIENCE = 75  # fifths of a second
 
 STAND_IN = """<!doctype html>
 <meta http-equiv="Content-Security-Policy"
@@ -52,13 +54,26 @@ STAND_IN = """<!doctype html>
 
 
 @pytest.fixture
-def free_port() -> None:
-    with socket.socket() as tried:
-        tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            tried.bind((HOST, PORT))
-        except OSError:
-            pytest.skip(f"something else listens on port {PORT} of this machine")
+def free_port() -> Iterator[None]:
+    """Have the port to oneself: other tests, in this process or another, wait for it."""
+    with (Path(tempfile.gettempdir()) / "tracehunch-tests-port.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        _wait_for_port()
+        yield
+
+
+def _wait_for_port() -> None:
+    """Wait a moment: a server of the test before may still be about to end."""
+    for _ in range(PATIENCE):
+        with socket.socket() as tried:
+            tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                tried.bind((HOST, PORT))
+            except OSError:
+                time.sleep(0.2)
+            else:
+                return
+    pytest.skip(f"something else listens on port {PORT} of this machine")
 
 
 def open_(*args: str | Path, stdin: bytes | None = None) -> Result:
@@ -95,7 +110,7 @@ needs_port = pytest.mark.usefixtures("free_port")
 
 
 @pytest.fixture
-def server(free_port: None) -> Iterator[Server]:  # noqa: ARG001  # it skips the test
+def server(free_port: None) -> Iterator[Server]:  # noqa: ARG001  # it keeps the port
     made = Server(Served("trace.json", memoryview(b'{"traceEvents": []}')))
     yield made
     if made.result is None:
