@@ -8,7 +8,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import tracehunch  # noqa: E402  # after importorskip
-from tracehunch.errors import CaptureError, GuessError  # noqa: E402
+from tracehunch.errors import CaptureError, GuessError  # noqa: E402  # torch is needed for what follows
 
 
 def softmax(times=1):

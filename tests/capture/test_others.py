@@ -3,7 +3,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from tracehunch.capture import others  # noqa: E402  # after importorskip
-from tracehunch.capture.recorder import Recorder, Recording  # noqa: E402
+from tracehunch.capture.recorder import Recorder, Recording  # noqa: E402  # torch is needed for what follows
 
 
 def test_an_open_annotation_does_not_write_to_a_recording_that_has_ended(tmp_path):

@@ -8,8 +8,8 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from tracehunch.capture.export import UNFINISHED  # noqa: E402  # after importorskip
-from tracehunch.capture.recorder import Recorder, Recording  # noqa: E402
-from tracehunch.errors import CaptureError  # noqa: E402
+from tracehunch.capture.recorder import Recorder, Recording  # noqa: E402  # torch is needed for what follows
+from tracehunch.errors import CaptureError  # noqa: E402  # torch is needed for what follows
 
 CPU = torch.profiler.ProfilerActivity.CPU
 

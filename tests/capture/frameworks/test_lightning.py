@@ -20,7 +20,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # Lightning's advice on loade
 
 
 def _model(lightning: Any, fails_at: int) -> Any:
-    class Regression(lightning.LightningModule):  # type: ignore[misc]
+    class Regression(lightning.LightningModule):  # type: ignore[misc]  # its base is not typed here
         def __init__(self) -> None:
             super().__init__()
             self.net = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.Tanh(), torch.nn.Linear(16, 1))

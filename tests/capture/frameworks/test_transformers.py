@@ -19,7 +19,7 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
 
-class Tokens(torch.utils.data.Dataset):  # type: ignore[misc]
+class Tokens(torch.utils.data.Dataset):  # type: ignore[misc]  # its base is not typed here
     """Random tokens, the same each time; the one at ``fails_at`` cannot be read."""
 
     def __init__(self, fails_at: int = -1) -> None:

@@ -13,7 +13,7 @@ def decides(make: object, *, values: bool = False) -> bool:
     """Whether the recording can go on where the program decides by what `make()` returns."""
 
     def run() -> None:
-        if make():  # type: ignore[operator]
+        if make():  # type: ignore[operator]  # it is callable
             torch.ones(1, device="cuda")
 
     return not record_call(run, values=values).obstacles
@@ -67,13 +67,13 @@ def test_what_attention_returns_is_unknown() -> None:
         mask = torch.ones(64, 64, dtype=torch.bool, device="cuda")
         return torch.nn.functional.scaled_dot_product_attention(q, q, q, attn_mask=mask)
 
-    assert not decides(lambda: attended().sum() > 0)  # type: ignore[attr-defined]
-    assert decides(lambda: attended().sum() > -1e9, values=True)  # type: ignore[attr-defined]
+    assert not decides(lambda: attended().sum() > 0)  # type: ignore[attr-defined]  # torch is not typed here
+    assert decides(lambda: attended().sum() > -1e9, values=True)  # type: ignore[attr-defined]  # torch is not typed here
 
 
 def test_memory_that_nothing_was_written_to_is_unknown() -> None:
     assert not decides(lambda: torch.empty(3, device="cuda").sum() > 0)
-    assert not decides(lambda: zeros(3).new_empty(2).sum() > 0)  # type: ignore[attr-defined]
+    assert not decides(lambda: zeros(3).new_empty(2).sum() > 0)  # type: ignore[attr-defined]  # torch is not typed here
 
 
 def test_large_tensors_are_not_followed() -> None:

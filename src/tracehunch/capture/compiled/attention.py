@@ -72,7 +72,7 @@ def in_graph(torch: Any, graph_module: Any, attend: Callable[..., Any]) -> None:
     """Put `attend` in place of every SDPA call of a graph and the graphs inside it."""
     aten = torch.ops.aten.scaled_dot_product_attention
     wanted = (
-        torch.nn.functional.scaled_dot_product_attention, torch._C._nn.scaled_dot_product_attention,  # noqa: SLF001
+        torch.nn.functional.scaled_dot_product_attention, torch._C._nn.scaled_dot_product_attention,  # noqa: SLF001  # torch has no public way
         aten, aten.default,
     )  # fmt: skip
     for module in graph_module.modules():

@@ -69,10 +69,10 @@ def _real_numbers(torch: Any) -> Iterator[None]:
     aten = torch.ops.aten
     host = torch.device("cpu")
 
-    def empty(size: Any, *, device: Any = None, pin_memory: Any = None, **options: Any) -> Any:  # noqa: ARG001
+    def empty(size: Any, *, device: Any = None, pin_memory: Any = None, **options: Any) -> Any:  # noqa: ARG001  # the signature is torch's
         return aten.empty.memory_format(size, device=host, **options)
 
-    def strided(size: Any, stride: Any, *, device: Any = None, pin_memory: Any = None, **options: Any) -> Any:  # noqa: ARG001
+    def strided(size: Any, stride: Any, *, device: Any = None, pin_memory: Any = None, **options: Any) -> Any:  # noqa: ARG001  # the signature is torch's
         return aten.empty_strided.default(size, stride, device=host, **options)
 
     library = torch.library.Library("aten", "IMPL")
@@ -88,7 +88,7 @@ def _real_numbers(torch: Any) -> Iterator[None]:
 def _graph_trees() -> Iterator[None]:
     """Stand in for the module that replays CUDA graphs where a build without CUDA cannot load it."""
     made = ModuleType("torch._inductor.cudagraph_trees")
-    made.__getattr__ = lambda _: _nothing  # type: ignore[method-assign]
+    made.__getattr__ = lambda _: _nothing  # type: ignore[method-assign]  # a module's own is asked
     with as_module(made):
         yield
 

@@ -144,13 +144,13 @@ def _without_triton(torch: Any, kernels: _Kernels) -> Iterator[None]:
     with ExitStack() as stack:
         language = ModuleType("triton.language")
         whole = ModuleType("triton")
-        whole.language = language  # type: ignore[attr-defined]
+        whole.language = language  # type: ignore[attr-defined]  # a module takes any attribute
         for made in (whole, language):
             stack.enter_context(as_module(made))
         stack.enter_context(patch.object(async_compile, "AsyncCompile", kernels))
         if not hasattr(torch._C, "_cuda_getCurrentRawStream"):  # noqa: SLF001  # what the code imports
             stack.enter_context(
-                patch.object(torch._C, "_cuda_getCurrentRawStream", _on_host, create=True)  # noqa: SLF001
+                patch.object(torch._C, "_cuda_getCurrentRawStream", _on_host, create=True)  # noqa: SLF001  # torch has no public way
             )
         yield
 

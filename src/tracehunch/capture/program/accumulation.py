@@ -57,8 +57,8 @@ class Accumulation:
 
     def _node(self) -> tuple[str, int] | None:
         node = self._torch._C._current_autograd_node()  # noqa: SLF001  # nothing public tells
-        return None if node is None else (node.name(), node._sequence_nr())  # noqa: SLF001
+        return None if node is None else (node.name(), node._sequence_nr())  # noqa: SLF001  # no public way
 
     def _memory(self, tensor: Any) -> int:
         place = tensor.untyped_storage()._cdata  # noqa: SLF001  # nothing public tells
-        return int(self._torch._C._storage_Use_Count(place))  # noqa: SLF001
+        return int(self._torch._C._storage_Use_Count(place))  # noqa: SLF001  # torch has no public way

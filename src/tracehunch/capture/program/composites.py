@@ -32,7 +32,7 @@ def composites(torch: Any, instead: dict[str, Any]) -> Iterator[None]:
     library = torch.library.Library("aten", "IMPL")
     try:
         for name in KERNELS:
-            if not torch._C._dispatch_has_kernel_for_dispatch_key(f"aten::{name}", "CUDA"):  # noqa: SLF001
+            if not torch._C._dispatch_has_kernel_for_dispatch_key(f"aten::{name}", "CUDA"):  # noqa: SLF001  # torch has no public way
                 library.impl(name, _never, "CUDA")
         for name, made in instead.items():
             for key in _GPU:
@@ -107,7 +107,7 @@ def _batch_norm(torch: Any) -> Any:
         _on: bool,
     ) -> Any:
         if by_cudnn(x, weight, bias, mean, training) and eps >= 1e-5:
-            x = x.contiguous(memory_format=torch._prims_common.suggest_memory_format(x))  # noqa: SLF001
+            x = x.contiguous(memory_format=torch._prims_common.suggest_memory_format(x))  # noqa: SLF001  # torch has no public way
             made = aten.cudnn_batch_norm.default(x, weight, bias, mean, var, training, momentum, eps)
             return (*made, 1)
         made = aten.native_batch_norm.default(x, weight, bias, mean, var, training, momentum, eps)

@@ -59,9 +59,9 @@ def _device(env: Environment) -> dict[str, Any]:
         "init": _nothing,
         "_lazy_init": _nothing,
         "is_bf16_supported": lambda including_emulation=True: including_emulation or major >= _AMPERE[0],
-        "get_device_capability": lambda device=None: (major, minor),  # noqa: ARG005
-        "get_device_properties": lambda device=None: properties,  # noqa: ARG005
-        "get_device_name": lambda device=None: name,  # noqa: ARG005
+        "get_device_capability": lambda device=None: (major, minor),  # noqa: ARG005  # torch's signature
+        "get_device_properties": lambda device=None: properties,  # noqa: ARG005  # the signature is torch's
+        "get_device_name": lambda device=None: name,  # noqa: ARG005  # the signature is torch's
         "get_arch_list": lambda: [f"sm_{major}{minor}"],
         "can_device_access_peer": lambda *_: False,
         "device": _Context,
@@ -82,8 +82,8 @@ def _memory(env: Environment) -> dict[str, Any]:
         zero
         | forgotten
         | {
-            "mem_get_info": lambda device=None: (total, total),  # noqa: ARG005
-            "memory_stats": lambda device=None: {},  # noqa: ARG005
+            "mem_get_info": lambda device=None: (total, total),  # noqa: ARG005  # the signature is torch's
+            "memory_stats": lambda device=None: {},  # noqa: ARG005  # the signature is torch's
             "memory_summary": lambda *_, **__: "",
         }
     )
@@ -94,8 +94,8 @@ def _waiting(torch: Any) -> dict[str, Any]:
     current = stream()
     return {
         "synchronize": _nothing,
-        "current_stream": lambda device=None: current,  # noqa: ARG005
-        "default_stream": lambda device=None: current,  # noqa: ARG005
+        "current_stream": lambda device=None: current,  # noqa: ARG005  # the signature is torch's
+        "default_stream": lambda device=None: current,  # noqa: ARG005  # the signature is torch's
         "Stream": stream,
         "Event": _event_class(),
         "stream": _Context,
@@ -108,7 +108,7 @@ def _seeds(torch: Any) -> dict[str, Callable[..., Any]]:
     return {
         "manual_seed": _nothing, "manual_seed_all": _nothing, "seed": _nothing, "seed_all": _nothing,
         "initial_seed": _zero, "set_rng_state": _nothing, "set_rng_state_all": _nothing,
-        "get_rng_state": lambda device=None: state.clone(),  # noqa: ARG005
+        "get_rng_state": lambda device=None: state.clone(),  # noqa: ARG005  # the signature is torch's
         "get_rng_state_all": lambda: [state.clone()],
     }  # fmt: skip
 

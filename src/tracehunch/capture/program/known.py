@@ -136,7 +136,7 @@ class Known:
     def aside(self, work: Callable[[], Any], otherwise: Any = None) -> Any:
         """Do work on real tensors, unseen by the recording; return `otherwise` where it fails."""
         torch = self._torch
-        with torch._C._DisableTorchDispatch(), torch.inference_mode(mode=False), torch.no_grad():  # noqa: SLF001
+        with torch._C._DisableTorchDispatch(), torch.inference_mode(mode=False), torch.no_grad():  # noqa: SLF001  # torch has no public way
             try:
                 return work()
             except _FAILS:

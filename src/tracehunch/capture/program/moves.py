@@ -35,7 +35,7 @@ def _methods(torch: Any) -> dict[str, Any]:
         if changed["device"] is None and changed["dtype"] is None and kept and not copy:
             return x
         told = {name: value for name, value in changed.items() if value is not None}
-        return torch.ops.aten._to_copy.default(x, non_blocking=non_blocking, **told)  # noqa: SLF001
+        return torch.ops.aten._to_copy.default(x, non_blocking=non_blocking, **told)  # noqa: SLF001  # torch has no public way
 
     def to(self: Any, *args: Any, copy: bool = False, **kwargs: Any) -> Any:
         other: Any = args[0] if args else kwargs.get("other")
@@ -47,7 +47,7 @@ def _methods(torch: Any) -> dict[str, Any]:
         device, dtype, non_blocking, layout = torch._C._nn._parse_to(*args, **kwargs)  # noqa: SLF001  # as Module.to
         return move(self, device, dtype, non_blocking=non_blocking, copy=copy, layout=layout)
 
-    def cuda(self: Any, device: Any = None, non_blocking: bool = False, memory_format: Any = None) -> Any:  # noqa: ARG001
+    def cuda(self: Any, device: Any = None, non_blocking: bool = False, memory_format: Any = None) -> Any:  # noqa: ARG001  # the signature is torch's
         return move(self, here, None, non_blocking=non_blocking, copy=False, layout=memory_format)
 
     return {"to": to, "cuda": cuda, "record_stream": lambda *_: None}

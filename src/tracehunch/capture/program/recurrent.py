@@ -16,7 +16,7 @@ def recurrent(torch: Any) -> dict[str, Any]:
 
 def _padded(torch: Any, kind: str) -> Any:
     def run(  # noqa: PLR0917  # as the schema has them
-        input: Any, hx: Any, params: list[Any], has_biases: bool, num_layers: int, dropout: float,  # noqa: A002
+        input: Any, hx: Any, params: list[Any], has_biases: bool, num_layers: int, dropout: float,  # noqa: A002  # the name it has there
         train: bool, bidirectional: bool, batch_first: bool,
     ) -> Any:  # fmt: skip
         settings = (has_biases, num_layers, dropout, train, bidirectional, batch_first)

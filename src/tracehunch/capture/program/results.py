@@ -24,7 +24,7 @@ def otherwise(torch: Any) -> Mapping[Any, Callable[..., Any]]:
     """Return functions as `results` does, for operations that newer versions of torch know."""
     aten = torch.ops.aten
     return {
-        aten._transformer_encoder_layer_fwd.default: lambda x, *_, **__: torch.empty_like(x),  # noqa: SLF001
+        aten._transformer_encoder_layer_fwd.default: lambda x, *_, **__: torch.empty_like(x),  # noqa: SLF001  # torch has no public way
         aten._native_multi_head_attention.default: _attention(torch),  # noqa: SLF001  # an operator's name
     }
 

@@ -68,7 +68,7 @@ def _loading() -> list[tuple[Any, str, Callable[..., Any]]]:
     """Return how data are loaded: by this process, pinned where that is asked for."""
     from torch.utils.data import dataloader  # noqa: PLC0415  # an optional dependency
 
-    base, in_one = dataloader._BaseDataLoaderIter, dataloader._SingleProcessDataLoaderIter  # noqa: SLF001
+    base, in_one = dataloader._BaseDataLoaderIter, dataloader._SingleProcessDataLoaderIter  # noqa: SLF001  # torch has no public way
     start = base.__init__
 
     def begin(self: Any, loader: Any) -> None:

@@ -33,7 +33,7 @@ def _batch_norm_backward(torch: Any) -> Callable[..., Any]:
         x: Any, grad: Any, weight: Any, mean: Any, var: Any, kept_mean: Any, kept_var: Any, eps: float, _: Any
     ) -> Any:
         run_backward = torch.ops.aten.native_batch_norm_backward.default
-        return run_backward(grad, x, weight, mean, var, kept_mean, kept_var, True, eps, [True] * 3)  # noqa: FBT003
+        return run_backward(grad, x, weight, mean, var, kept_mean, kept_var, True, eps, [True] * 3)  # noqa: FBT003  # positional there
 
     return run
 

@@ -79,7 +79,7 @@ class Tape:
         module, kind = self.modules.innermost
         if phase == "backward" and not module and not kind:
             node = self.torch._C._current_autograd_node()  # noqa: SLF001  # nothing public tells
-            found = None if node is None else self._origins.get(node._sequence_nr())  # noqa: SLF001
+            found = None if node is None else self._origins.get(node._sequence_nr())  # noqa: SLF001  # torch has no public way
             return found or ("", "", line())
         origin = (module, kind, line())
         if self.torch.is_grad_enabled():

@@ -73,7 +73,7 @@ def _class(base: type, make: Callable[..., Any]) -> type:
 
 def _make_float(kind: Any, stop: Any) -> Any:
     made = float.__new__(kind, _MIDDLE)
-    made._stop = stop  # noqa: SLF001
+    made._stop = stop  # noqa: SLF001  # torch has no public way
     return made
 
 

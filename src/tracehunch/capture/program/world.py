@@ -122,7 +122,7 @@ def _answers_of_tensors(torch: Any) -> list[Any]:
         for name in ("init_gpu_context", "init_cuda_context")
         if hasattr(fake_tensor, name)
     ]
-    made.append(patch.object(torch._C, "_group_tensors_by_device_and_dtype", grouped_on_gpu))  # noqa: SLF001
+    made.append(patch.object(torch._C, "_group_tensors_by_device_and_dtype", grouped_on_gpu))  # noqa: SLF001  # torch has no public way
     made.append(patch.object(FakeTensor, "__deepcopy__", _copied(torch), create=True))
     made.append(patch.object(torch.nn.RNNBase, "flatten_parameters", lambda _: None))  # asks for addresses
     made.append(patch.object(torch.utils, "swap_tensors", _swapped(torch)))
