@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import statistics
 import subprocess
@@ -79,9 +80,21 @@ def timed(name: str, folder: Path, device: str) -> tuple[list[float], float, flo
     return times, wall if device == "cuda" else cpu, loss
 
 
+def interval_of_median(values: list[float]) -> tuple[float, float]:
+    """Return where the median lies with a confidence of 95 % or more: order statistics, binomial(n, 1/2).
+
+    Below six values no pair of order statistics has that confidence: the least and the largest.
+    """
+    ordered, n = sorted(values), len(values)
+    outside, rank = 0.0, 0
+    while (outside := outside + math.comb(n, rank) / 2**n) <= 0.025:
+        rank += 1
+    return ordered[max(rank - 1, 0)], ordered[n - max(rank, 1)]
+
+
 def report(what: str, ratios: list[float], goal: str = "") -> None:
-    """Print the median of ratios, the least and the largest."""
-    middle, low, high = statistics.median(ratios), min(ratios), max(ratios)
+    """Print the median of ratios, and the interval in which it lies."""
+    middle, (low, high) = statistics.median(ratios), interval_of_median(ratios)
     print(f"{what:<52} {middle:6.3f}  [{low:.3f}, {high:.3f}]  {goal}".rstrip())
 
 
@@ -107,7 +120,7 @@ def main() -> None:
             later.append(after[WITH_RUN] / after[ALONE])
             whole.append(taken[WITH_RUN][1] / taken[WITH_TORCH][1])
             bare.append(taken[WITH_RUN][1] / taken[ALONE][1])
-    print(f"{options.device}, {options.pairs} turns: median ratio [least, largest]; the losses are the same")
+    print(f"{options.device}, {options.pairs} turns: median ratio [95 % interval]; the losses are the same")
     report("a recorded step: tracehunch run / torch.profiler", recorded, "goal <= 1.03")
     report("a step after detaching / plain python", later, "goal 1.00")
     report("the whole script: tracehunch run / torch.profiler", whole)

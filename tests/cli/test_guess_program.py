@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,6 +35,14 @@ def branching():
         if y.sum() > 0:
             y = y + 1
         return y
+    return run
+
+def hiding():
+    import os
+    hidden = [os.environ.get(name) for name in ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES")]
+    def run():
+        print("hidden", hidden)
+        return torch.zeros(8) * 2
     return run
 
 def talking():
@@ -145,3 +154,17 @@ def test_a_gpu_is_asked_for_and_torch_is_the_installed(run: Any, program: str) -
     assert f"guess {program}:sdpa --help" in err
     made = json.loads(run("guess", f"{program}:sdpa", "--gpu", "h200", "--format", "json")[1])
     assert torch.__version__.startswith(made["environment"]["torch"])
+
+
+@pytest.mark.parametrize("compiled", [(), ("--compile",)], ids=["eager", "compiled"])
+def test_gpus_of_this_machine_are_hidden_meanwhile(
+    run: Any, program: str, compiled: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A driver that is not told so would take memory on a GPU that another job fills."""
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
+    monkeypatch.delenv("HIP_VISIBLE_DEVICES", raising=False)
+    status, _, said = run("guess", f"{program}:hiding", *H200, *compiled)
+    assert status == 0, said
+    assert "hidden ['', '']" in said
+    assert os.environ["CUDA_VISIBLE_DEVICES"] == "1"
+    assert "HIP_VISIBLE_DEVICES" not in os.environ

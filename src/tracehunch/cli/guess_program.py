@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
-from contextlib import redirect_stdout
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -15,6 +16,8 @@ from tracehunch.cli.guess_options import environment_of, installed_environment_o
 from tracehunch.cli.options import debug_option
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from tracehunch.predict.environment import Environment
     from tracehunch.predict.program.model import ProgramGuess
 
@@ -29,6 +32,9 @@ FORMATS: Final = {
 
 _VENDORS: Final = ("NVIDIA ", "AMD ", "TESLA ")
 """How a GPU's name begins where it is given as traces have it."""
+
+_HIDING: Final = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES")
+"""Set to nothing, they hide a machine's GPUs from the drivers."""
 
 
 @click.command("MODULE:FUNCTION")
@@ -77,9 +83,9 @@ def program(
     of any size is made at once. MODULE is a module's name, or a file: train.py:make_step.
     """
     chosen = common.pick_format(output_format, output, FORMATS)
-    torch_version = torch_version or _installed()
-    env = environment_of(gpu, torch_version, cudnn)
-    with redirect_stdout(sys.stderr):  # what the program prints is no part of the guess
+    with _gpus_hidden(), redirect_stdout(sys.stderr):  # what the program prints is no part of the guess
+        torch_version = torch_version or _installed()
+        env = environment_of(gpu, torch_version, cudnn)
         guess = _guess(target, env, compiled=compiled, values=values)
     if chosen == "json":
         from tracehunch.report import program_json  # noqa: PLC0415  # loads only if used
@@ -119,6 +125,21 @@ def _guess(target: str, env: Environment, *, compiled: bool, values: bool) -> Pr
 
     recorded = record_program(target, env=env, values=values, warmup=1, progress=_tell)
     return guess_program(recorded, env)
+
+
+@contextmanager
+def _gpus_hidden() -> Iterator[None]:
+    """Leave this machine's GPUs alone, which another job may fill: a driver reads this when first used."""
+    before = {name: os.environ.get(name) for name in _HIDING}
+    os.environ.update(dict.fromkeys(_HIDING, ""))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
 
 
 def _installed() -> str:

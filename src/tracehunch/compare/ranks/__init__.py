@@ -1,0 +1,1 @@
+"""All ranks of a job in one report: who waits for whom, what is exposed, and which rank is unlike others."""
