@@ -37,6 +37,12 @@ def branching():
         return y
     return run
 
+def inspecting():
+    import inspect, sys
+    inspect.getframeinfo(sys._getframe())  # every loaded module is asked for its file
+    inspect.getmodule(compile("0", "nowhere", "eval"))
+    return lambda: torch.zeros(8) * 2
+
 def hiding():
     import os
     hidden = [os.environ.get(name) for name in ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES")]
@@ -168,3 +174,10 @@ def test_gpus_of_this_machine_are_hidden_meanwhile(
     assert "hidden ['', '']" in said
     assert os.environ["CUDA_VISIBLE_DEVICES"] == "1"
     assert "HIP_VISIBLE_DEVICES" not in os.environ
+
+
+def test_every_module_can_be_inspected_while_a_program_is_compiled(run: Any, program: str) -> None:
+    """Libraries look through sys.modules when they are imported."""
+    status, out, said = run("guess", f"{program}:inspecting", *H200, "--compile")
+    assert status == 0, said
+    assert "inspecting" in out

@@ -88,9 +88,16 @@ def _real_numbers(torch: Any) -> Iterator[None]:
 def _graph_trees() -> Iterator[None]:
     """Stand in for the module that replays CUDA graphs where a build without CUDA cannot load it."""
     made = ModuleType("torch._inductor.cudagraph_trees")
-    made.__getattr__ = lambda _: _nothing  # type: ignore[method-assign]  # a module's own is asked
+    made.__getattr__ = _anything  # type: ignore[method-assign]  # a module's own is asked
     with as_module(made):
         yield
+
+
+def _anything(name: str) -> Callable[..., Any]:
+    """Return what stands for a function; `inspect` asks every module for its `__file__` besides."""
+    if name.startswith("__"):
+        raise AttributeError(name)
+    return _nothing
 
 
 @contextmanager

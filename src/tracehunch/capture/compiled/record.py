@@ -45,6 +45,9 @@ if TYPE_CHECKING:
 _CALLS: Final = 3
 """Calls that are made: one compiles, one may compile again for what has changed, one is recorded."""
 
+_FRAME: Final = "Torch-Compiled Region"
+"""How a profile names the run of a frame that was compiled."""
+
 _TUNED: Final = (
     "max-autotune times kernels on the GPU: here products stay with cuBLAS, though templates may run "
     "and merge what follows them"
@@ -105,6 +108,7 @@ class _Session:
     recompiles: list[Recompile] = field(default_factory=list)
     calls: int = 0
     steady: bool = False
+    frames: int = 0
 
 
 def _record(
@@ -191,7 +195,8 @@ def _run(  # noqa: PLR0917  # all of it is needed
         try:
             if number == 1 and not compiles(torch, call.run):
                 call = Call(torch.compile(call.run, mode=_given(session.mode)), call.args, call.kwargs)
-            ran(call.run(*call.args, **call.kwargs))
+            with _frames_counted(torch, session, last=number == _CALLS):
+                ran(call.run(*call.args, **call.kwargs))
         except Exception as error:
             if not _of_compiler(error):
                 raise
@@ -203,6 +208,18 @@ def _run(  # noqa: PLR0917  # all of it is needed
         session.calls = number
         session.recompiles += events.recompiles(number)
         session.steady = len(regions.compiled) == before
+
+
+@contextmanager
+def _frames_counted(torch: Any, session: _Session, *, last: bool) -> Iterator[None]:
+    """Count the compiled frames that the last call enters, as a trace shows them: with or without a graph."""
+    if not last:
+        yield
+        return
+    profiler = torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU])
+    with profiler:
+        yield
+    session.frames = sum(event.name.startswith(_FRAME) for event in profiler.events())
 
 
 def _compiled(torch: Any, tape: Tape, regions: Regions, session: _Session, events: Events) -> CompiledProgram:
@@ -217,6 +234,7 @@ def _compiled(torch: Any, tape: Tape, regions: Regions, session: _Session, event
         mode=session.mode,
         calls=session.calls,
         steady=session.steady,
+        frames=session.frames or None,
         notes=(*((_TUNED,) if session.mode.startswith("max-autotune") else ()), *events.notes()),
     )
 

@@ -6,6 +6,7 @@ An event takes some 0.5 KiB while it is recorded, and ten times that for a momen
 from __future__ import annotations
 
 import gc
+import os
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,6 +14,7 @@ LIMIT_BYTES: Final = 512 << 20
 """About a million events."""
 
 _STATUS: Final = Path("/proc/self/status")
+_PAGES: Final = Path("/proc/self/statm")  # one short line: it is read four times a second
 
 
 class Growth:
@@ -28,10 +30,19 @@ class Growth:
 
         Never where the system does not tell (other than Linux).
         """
-        grown = _status("RssAnon") - self._peak  # without files, and what is shared with workers or a GPU
+        grown = _own_bytes() - self._peak
         if grown <= LIMIT_BYTES:
             return False
         return grown - max(_tensor_bytes(self._torch) - self._tensors, 0) > LIMIT_BYTES
+
+
+def _own_bytes() -> int:
+    """Return this process's memory without files, and what is shared with workers or a GPU; 0: unknown."""
+    try:
+        _, resident, shared, *_ = _PAGES.read_bytes().split()
+    except (OSError, ValueError):
+        return 0
+    return (int(resident) - int(shared)) * os.sysconf("SC_PAGE_SIZE")
 
 
 def _status(name: str) -> int:

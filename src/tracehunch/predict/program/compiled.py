@@ -103,4 +103,6 @@ class CompiledProgram:
     mode: Mode = "default"
     calls: int = 3
     steady: bool = True
+    frames: int | None = None
+    """Compiled frames that the recorded call entered, those without a graph too; None where none was seen."""
     notes: tuple[str, ...] = ()

@@ -69,8 +69,8 @@ def claims(guess: CompiledGuess, scope: str) -> Iterator[Claim]:
     def claim(key: str, expected: int) -> Claim:
         return Claim(key, "==", expected, scope, "expert", why, confidence="medium", unit="count")
 
-    forward = sum(program.regions[run.region].phase != "backward" for run in program.runs)
-    yield claim("compiled", forward)
+    if program.frames is not None:
+        yield claim("compiled", program.frames)
     if program.steady and not program.recompiles:
         yield claim("compiled.recompiles", 0)
     if not program.breaks:
