@@ -1,0 +1,123 @@
+"""Reports over time: they fit, tell the same in all formats, and let no text through that is hostile."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tracehunch.compare.over_time import cycle_of, over_time
+from tracehunch.report import over_time_json, over_time_markdown, over_time_terminal
+from tracehunch.report.layout import View
+from tracehunch.report.sparkline import sparkline
+from tracehunch.trace import read
+
+RUNS = Path(__file__).parents[1] / "data" / "over_time"
+HOSTILE = "\x1b[31m|<b>`x`\n::error::"
+
+
+@pytest.fixture(scope="module")
+def cycles():
+    return [cycle_of(read(path), f"runs/{path.name}") for path in sorted((RUNS / "backend").iterdir())]
+
+
+@pytest.fixture(scope="module")
+def report(cycles):
+    return over_time(cycles)
+
+
+def test_what_when_how_much_and_why(report):
+    text = over_time_terminal.render(report, sources=["runs"])
+    for told in (
+        "attention: slower from step 39 (cycle 4 of 6) on",
+        "sdpa.backend",
+        "flash -> math",
+        "attention moved from the flash to the math backend",
+        "came: sdpa-math-fallback",
+        "seen in forward",
+        "Next: tracehunch diff runs/",
+    ):
+        assert told in text
+    assert "Nothing changed" not in text
+
+
+def test_next_command_names_the_cycles_beside_the_change(report, cycles):
+    last = over_time_terminal.render(report).splitlines()[-1]
+    assert last.split()[-2:] == [cycles[2].source, cycles[3].source]
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_lines_fit(report, width):
+    view = View(width=width, interactive=True)
+    lines = over_time_terminal.render(report, view=view, sources=["runs"]).splitlines()
+    assert max(len(line) for line in lines if not line.startswith("Next")) <= width
+
+
+def test_ascii_where_the_output_takes_no_more(report):
+    text = over_time_terminal.render(report, view=View(unicode=False))
+    assert text.isascii()
+    assert "\\u" not in text
+    assert "____" in text
+
+
+def test_json_tells_the_change(report):
+    made = json.loads(over_time_json.render(report))
+    assert made["schema"] == "tracehunch/1"
+    (run,) = made["over_time"]["runs"]
+    (change,) = run["changes"]
+    assert (change["scope"], change["from"]["step"], change["from"]["cycle"]) == ("attention", 39, 4)
+    assert change["facts"][0]["key"] == "sdpa.backend"
+    assert change["cost_us"] == pytest.approx(
+        change["facts"][-2]["levels"][1]["value"] - change["facts"][-2]["levels"][0]["value"], abs=0.01
+    ) or any(fact["key"] == "wall_time_us" for fact in change["facts"])
+    assert "forward" in run["constant"] or "load" in run["constant"]
+    assert over_time_json.render(report) == over_time_json.render(report)
+
+
+def test_markdown_has_the_same_change(report):
+    text = over_time_markdown.render(report, sources=["runs"])
+    assert text.startswith("<!--")
+    assert "**warning** attention: slower from step 39" in text
+    assert "why: attention moved from the flash to the math backend" in text
+
+
+def test_hostile_names_stay_text(cycles):
+    renamed = [
+        replace(
+            cycle,
+            label=HOSTILE,
+            scopes={
+                HOSTILE if name == "attention" else name: replace(one, name=HOSTILE)
+                if name == "attention"
+                else one
+                for name, one in cycle.scopes.items()
+            },
+        )
+        for cycle in cycles
+    ]
+    made = over_time(renamed)
+    terminal, markdown = over_time_terminal.render(made), over_time_markdown.render(made)
+    assert "\x1b" not in terminal + markdown
+    assert not any(line.startswith("::") for line in (terminal + markdown).splitlines())
+    assert "<b>" not in markdown
+
+
+def test_nothing_changed_is_said(cycles):
+    text = over_time_terminal.render(over_time(cycles[:3]))
+    assert "Nothing changed over time." in text
+    assert "Nothing can be compared" in over_time_terminal.render(
+        over_time([replace(cycles[0], scopes={"x": _one_call(cycles[0])})])
+    )
+
+
+def _one_call(cycle):
+    from tracehunch.compare.over_time.runs import part  # noqa: PLC0415  # a helper of one test
+
+    return part(cycle.scopes["forward"], cycle.scopes["forward"].start_ns[:1].argsort())
+
+
+def test_sparkline_keeps_peaks():
+    assert sparkline([0, 0, 9, 0, 0, 0], 3) == "▁█▁"
+    assert sparkline([1, None, 2], 3, unicode=False) == "_ #"
+    assert sparkline([], 5) == ""
+    assert sparkline([3, 3], 5) == "▁▁"
