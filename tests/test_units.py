@@ -153,3 +153,26 @@ def test_times_of_a_column_are_read_back_in_their_order(times: list[float]) -> N
     ]
     for us, shown in zip(times, read, strict=True):
         assert shown == pytest.approx(us, rel=0.06, abs=0.06)
+
+
+@pytest.mark.parametrize(
+    ("text", "n_bytes"),
+    [
+        ("512", 512),
+        ("4GB", 4_000_000_000),
+        ("4 GiB", 4 << 30),
+        ("2.5g", 2_500_000_000),
+        (" 512 mib ", 512 << 20),
+        ("1TB", 10**12),
+        (".5k", 500),
+        ("0", 0),
+        ("", None),
+        ("GB", None),
+        ("-1GB", None),
+        ("4 apples", None),
+        ("1e3", None),
+        ("٤GB", None),
+    ],
+)
+def test_sizes_as_people_write_them(text, n_bytes):
+    assert units.bytes_of(text) == n_bytes

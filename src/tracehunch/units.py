@@ -68,6 +68,21 @@ def size(n_bytes: float) -> str:
     return f"{_short(n_bytes)} B"
 
 
+_SIZE: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?|\.[0-9]+)\s*([kmgt]?)(i?)b?", re.IGNORECASE)
+
+
+def bytes_of(text: str) -> int | None:
+    """Return the bytes that a size as people write it means: ``4GB``, ``1.5 GiB``, ``512m``; None: no size.
+
+    With an ``i`` the units are powers of 1024, else of 1000.
+    """
+    match = _SIZE.fullmatch(text.strip())
+    if match is None:
+        return None
+    power = "kmgt".find(match[2].lower()) + 1 if match[2] else 0
+    return int(float(match[1]) * (1024 if match[3] else 1000) ** power)
+
+
 def bandwidth(bytes_per_second: float) -> str:
     """Return a transfer rate as ``3.2 GB/s`` (powers of 1000, as vendors state bandwidth)."""
     return f"{_scaled(bytes_per_second)}B/s"

@@ -91,7 +91,8 @@ def test_what_cannot_be_opened_is_one_line(name, said, tmp_path):
     assert str(caught.value).isprintable()
 
 
-def test_an_address_is_not_fetched():
+def test_an_address_is_not_fetched_without_the_package_for_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "fsspec", None)
     with pytest.raises(ReadError, match="download"):
         read("https://example.org/trace.json")
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from tracehunch.trace.events import Piece
     from tracehunch.trace.model import Int64
-    from tracehunch.trace.scan import Text
+    from tracehunch.trace.packed import Kept
 
 _KEPT_PIECES = 8
 
@@ -32,7 +32,7 @@ _Entries = msgspec.json.Decoder(list[msgspec.Raw])
 _One = msgspec.json.Decoder(_Holder)
 
 
-def arguments_of(text: Text, pieces: Sequence[Piece], event: Int64) -> Callable[[int], Mapping[str, Any]]:
+def arguments_of(text: Kept, pieces: Sequence[Piece], event: Int64) -> Callable[[int], Mapping[str, Any]]:
     """Make ``Trace.args_of`` for a text's pieces, given each row's position in traceEvents."""
     firsts = [piece.first_event for piece in pieces]
 
@@ -48,9 +48,9 @@ def arguments_of(text: Text, pieces: Sequence[Piece], event: Int64) -> Callable[
     return args_of
 
 
-def raws(text: Text, piece: Piece) -> list[msgspec.Raw]:
+def raws(text: Kept, piece: Piece) -> list[msgspec.Raw]:
     """Return the raw args of every entry of a piece."""
-    if not piece.whole:
+    if not piece.whole and isinstance(text, memoryview):  # what is packed is sound throughout
         entries = Splitter(text, piece.start, piece.end, Notes(), lambda *_: False)
         return [_raw(element.text) for element in entries]
     data = b"".join((b"[", text[piece.start : piece.end], b"]"))

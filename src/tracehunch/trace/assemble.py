@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tracehunch.trace.events import EventReader
-    from tracehunch.trace.scan import Text
+    from tracehunch.trace.packed import Kept
 
 UNNAMED = "(unnamed)"
 """Stands for a name that the event does not have."""
@@ -31,7 +31,7 @@ UNNAMED = "(unnamed)"
 _COLLECTIVE = re.compile(r"(?:nccl|rccl|gloo:|c10d::)", re.IGNORECASE)
 
 
-def assemble(text: Text, label: str, reader: EventReader, keys: Mapping[str, Any], notes: Notes) -> Trace:
+def assemble(text: Kept, label: str, reader: EventReader, keys: Mapping[str, Any], notes: Notes) -> Trace:
     """Make the trace of everything that was read."""
     batch = join(reader.batches) if reader.batches else _nothing(reader)
     names = tuple(UNNAMED if name is None else name for name in reader.tables.names)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from tracehunch.errors import ReadError
 from tracehunch.trace.foreign import refuse_keys, refuse_text
@@ -15,12 +15,24 @@ from tracehunch.trace.splitter import EVENT_START, Ending
 from tracehunch.trace.text import count_of, printable
 from tracehunch.trace.values import decode
 
-if TYPE_CHECKING:
-    from tracehunch.trace.events import EventReader
-
-_EVENTS = re.compile(rb'"traceEvents"\s*+:\s*+(?=\[)')
+EVENTS = re.compile(rb'"traceEvents"\s*+:\s*+(?=\[)')
 _KILLED = "the job was killed, or the disk is full"
 _DO_AGAIN = "export the trace again, or take a whole copy of the file"
+
+
+class Arrays(Protocol):
+    """What reads the events: ``array`` from behind an opening bracket, to where they end."""
+
+    @property
+    def n_entries(self) -> int:
+        """Entries so far."""
+
+    @property
+    def n_events(self) -> int:
+        """Those of them that are events."""
+
+    def array(self, start: int) -> tuple[int, Ending]:
+        """Return where the array ended, and how."""
 
 
 @dataclass(slots=True)
@@ -33,7 +45,7 @@ class Document:
     done: bool = False  # nothing more can be read
 
 
-def read_document(text: Text, reader: EventReader, notes: Notes) -> dict[str, Any]:
+def read_document(text: Text, reader: Arrays, notes: Notes) -> dict[str, Any]:
     """Walk the text's top level: the events go to ``reader``, every other key is returned.
 
     Raises ReadError where there is no trace in it.
@@ -51,7 +63,7 @@ def read_document(text: Text, reader: EventReader, notes: Notes) -> dict[str, An
     return document.keys
 
 
-def _bare_array(text: Text, document: Document, reader: EventReader, notes: Notes) -> None:
+def _bare_array(text: Text, document: Document, reader: Arrays, notes: Notes) -> None:
     """Read the array form, which may lack its closing bracket."""
     start = document.pos
     if at(text, skip_blank(text, start + 1)) == b"[":
@@ -76,7 +88,7 @@ def _no_event(start: int, *, is_whole: bool) -> ReadError:
     )
 
 
-def _object(text: Text, document: Document, reader: EventReader, notes: Notes) -> None:
+def _object(text: Text, document: Document, reader: Arrays, notes: Notes) -> None:
     document.pos = skip_blank(text, document.pos + 1)
     while not document.done and at(text, document.pos) != b"}":
         if not _one_key(text, document, reader, notes):
@@ -97,7 +109,7 @@ def _names(keys: dict[str, Any]) -> str:
     return ", ".join(shown) + (" ..." if len(keys) > len(shown) else "")
 
 
-def _one_key(text: Text, document: Document, reader: EventReader, notes: Notes) -> bool:
+def _one_key(text: Text, document: Document, reader: Arrays, notes: Notes) -> bool:
     """Read a key, its value and what separates it from the next; False where the text is damaged or ends."""
     match = STRING.match(text, document.pos)
     if match is None:
@@ -132,7 +144,7 @@ def _one_key(text: Text, document: Document, reader: EventReader, notes: Notes) 
     return separator in (b",", b"}", b'"')
 
 
-def _events(text: Text, start: int, document: Document, reader: EventReader, notes: Notes) -> None:
+def _events(text: Text, start: int, document: Document, reader: Arrays, notes: Notes) -> None:
     if at(text, start) != b"[" and document.arrays:
         notes.say(
             "duplicate-events", f"a second traceEvents, at byte {start:,}, is no list: ignored", lossy=True
@@ -161,7 +173,7 @@ def _events(text: Text, start: int, document: Document, reader: EventReader, not
     document.done = ending is not Ending.CLOSED
 
 
-def _refuse_nothing(text: Text, start: int, ending: Ending, reader: EventReader, notes: Notes) -> None:
+def _refuse_nothing(text: Text, start: int, ending: Ending, reader: Arrays, notes: Notes) -> None:
     """Raise where not one event could be read though something stands there."""
     if reader.n_entries:
         return
@@ -175,7 +187,7 @@ def _refuse_nothing(text: Text, start: int, ending: Ending, reader: EventReader,
         raise ReadError(f"damaged: no event can be read from byte {start:,} on", "", _DO_AGAIN)
 
 
-def _say_how_it_ended(text: Text, pos: int, ending: Ending, reader: EventReader, notes: Notes) -> None:
+def _say_how_it_ended(text: Text, pos: int, ending: Ending, reader: Arrays, notes: Notes) -> None:
     kept = f"the {count_of(reader.n_events, 'whole event')} before it are used"
     if ending in (Ending.END_OF_TEXT, Ending.HALF_EVENT):
         where = "inside an event" if ending is Ending.HALF_EVENT else "before traceEvents is closed"
@@ -218,10 +230,10 @@ def _value(raw: bytes, start: int, key: str, notes: Notes) -> Any:
     return decode(fixed[0])
 
 
-def _resume(text: Text, document: Document, reader: EventReader, notes: Notes) -> None:
+def _resume(text: Text, document: Document, reader: Arrays, notes: Notes) -> None:
     """Go on at the events, if they come later, where the top level is damaged or the text ends."""
     pos = document.pos
-    later = _EVENTS.search(text, pos)
+    later = EVENTS.search(text, pos)
     if later is not None:
         notes.say(
             "damaged-header", f"the top level is damaged at byte {pos:,}: keys there are lost", lossy=True

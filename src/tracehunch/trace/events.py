@@ -18,7 +18,7 @@ from tracehunch.trace.columns import Batch, Tables, batch_of, number
 from tracehunch.trace.loose import ROW_PHASES, Parsed, parse
 from tracehunch.trace.model import UNKNOWN_NS, Int64
 from tracehunch.trace.notes import Notes, Trouble
-from tracehunch.trace.scan import ARRAY_END, EVENT_END, Text, skip_blank
+from tracehunch.trace.scan import ARRAY_END, EVENT_END, Text, let_go, skip_blank
 from tracehunch.trace.splitter import CLOSED, Ending, Splitter
 from tracehunch.trace.structs import NOTHING, Event
 from tracehunch.trace.times import EXACT_BELOW_US, exact_ns, whole_ns
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 PIECE_BYTES = 1 << 19
 _ENDS_TRIED = 8
+_HELD_PIECES = 32
 _Events = msgspec.json.Decoder(list[Event])
 _Raws = msgspec.json.Decoder(list[msgspec.Raw])
 _SLOWLY = frozenset(b"BE")
@@ -91,6 +92,7 @@ class EventReader:
 
     def __init__(self, text: Text, notes: Notes, progress: Callable[[float], None] | None = None) -> None:
         self.text = text
+        self.base = 0  # where ``text`` begins in the whole one
         self.notes = notes
         self.tables = Tables()
         self.batches: list[Batch] = []
@@ -122,8 +124,23 @@ class EventReader:
                 pos, ending = self._split(pos, goal)
                 if ending is not Ending.GOAL:
                     return pos, ending
+            if len(self.pieces) % _HELD_PIECES == 0:
+                let_go(self.text)
             if self._progress:
                 self._progress(pos / len(self.text))
+
+    def whole_pieces(self, start: int) -> tuple[int, bool]:
+        """Take pieces as ``array`` would, as far as the text is sound and surely goes on behind them.
+
+        Returns where the next begins, and False where it is to be read another way.
+        """
+        pos = start
+        while pos + 2 * PIECE_BYTES <= len(self.text):
+            cut = EVENT_END.search(self.text, pos + PIECE_BYTES, pos + 2 * PIECE_BYTES)
+            if cut is None or not self._take(pos, cut.start() + 1):
+                return pos, False
+            pos = cut.end()
+        return pos, True
 
     def _take_last(self, start: int) -> int | None:
         """Take the rest of the array in one call; the position behind its bracket, None where that fails."""
@@ -148,7 +165,7 @@ class EventReader:
                 taken = self._add_parsed([(None, parse(raw)) for raw in _Raws.decode(data)])
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return False
-        self.pieces.append(Piece(start, end, self.n_entries, whole=True))
+        self.pieces.append(Piece(self.base + start, self.base + end, self.n_entries, whole=True))
         self.n_entries += taken
         return True
 

@@ -12,6 +12,7 @@ import numpy as np
 from tracehunch.trace.arguments import raws
 from tracehunch.trace.columns import Codes
 from tracehunch.trace.model import OpInputs
+from tracehunch.trace.scan import let_go
 from tracehunch.trace.structs import NOTHING
 from tracehunch.trace.values import decode
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from tracehunch.trace.events import Piece
     from tracehunch.trace.model import Int64
-    from tracehunch.trace.scan import Text
+    from tracehunch.trace.packed import Kept
 
 
 _NAMES = {
@@ -50,6 +51,7 @@ _One = msgspec.json.Decoder(_Args)
 _BETWEEN = b"\0"  # no byte of JSON
 _UNREAD = -1
 _KEPT_PIECES = 8
+_HELD_PIECES = 32
 
 
 class Inputs:
@@ -58,7 +60,7 @@ class Inputs:
     ``event``: each row's position in traceEvents.
     """
 
-    def __init__(self, text: Text, pieces: Sequence[Piece], event: Int64) -> None:
+    def __init__(self, text: Kept, pieces: Sequence[Piece], event: Int64) -> None:
         self._text, self._pieces, self._event = text, pieces, event
         self._firsts = [piece.first_event for piece in pieces]
         self._codes = Codes()
@@ -97,6 +99,8 @@ class Inputs:
         for start, end in pairwise(np.flatnonzero(np.diff(piece, prepend=-1, append=-1)).tolist()):
             number = int(piece[start])
             self._note(_holders(self._text, self._pieces[number]), number, unread[start:end])
+            if isinstance(self._text, memoryview) and number % _HELD_PIECES == 0:
+                let_go(self._text)
 
     def _note(self, holders: Sequence[_Holder], number: int, rows: Int64) -> None:
         """Keep what rows of a piece were called with."""
@@ -107,7 +111,7 @@ class Inputs:
         self._given += map(_decoded, reversed(new))
 
 
-def _holders(text: Text, piece: Piece) -> Sequence[_Holder]:
+def _holders(text: Kept, piece: Piece) -> Sequence[_Holder]:
     """Return the inputs of every entry of a piece."""
     if piece.whole:
         try:

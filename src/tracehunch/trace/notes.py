@@ -143,6 +143,11 @@ class Notes:
         if notice not in self._said:
             self._said.append(notice)
 
+    def add(self, others: Notes) -> None:
+        """Add what others say, without what they only count."""
+        for notice in others.notices():
+            self.say(notice.code, notice.message, lossy=notice.lossy)
+
     def number(self, trouble: Trouble) -> int:
         """How many of a kind were counted."""
         tally = self._tallies.get(trouble)

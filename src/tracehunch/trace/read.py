@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-import gc
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tracehunch.errors import ReadError
+from tracehunch.trace.ahead import Ahead
 from tracehunch.trace.assemble import assemble
+from tracehunch.trace.collecting import uncollected
 from tracehunch.trace.document import read_document
 from tracehunch.trace.encoding import as_utf8
 from tracehunch.trace.events import EventReader
 from tracehunch.trace.folder import read_newest
+from tracehunch.trace.foresee import refuse_too_large
 from tracehunch.trace.notes import Notes
+from tracehunch.trace.remote import without_secrets
 from tracehunch.trace.source import load
 from tracehunch.trace.text import printable
-from tracehunch.trace.unpack import unpack
+from tracehunch.trace.unpack import unpack_following
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,19 +28,24 @@ if TYPE_CHECKING:
     from tracehunch.trace.scan import Text
 
 
-def read(source: str | os.PathLike[str], *, progress: Callable[[float], None] | None = None) -> Trace:
-    """Read a trace from a file, from the newest file of a folder, or from standard input (``-``).
+def read(
+    source: str | os.PathLike[str],
+    *,
+    progress: Callable[[float], None] | None = None,
+    max_memory: int | None = None,
+) -> Trace:
+    """Read a trace from a file, a URL, the newest file of a folder, or standard input (``-``).
 
     ``progress`` is called now and then with the share of the text that was read, 0 to 1. What is whole in a
     damaged file is used, and what was lost is said in ``Trace.notices``; raises ReadError where there is no
-    trace to use.
+    trace to use, or where reading and judging it would take more than ``max_memory`` bytes of this process.
     """
-    label = printable(os.fspath(source), 200) or "''"
+    label = printable(without_secrets(os.fspath(source)), 200) or "''"
     try:
         if source != "-" and os.path.isdir(source):  # noqa: PTH112  # false, and no error, for what is no path
-            return read_newest(Path(source), lambda path: _trace_of(*load(path), Notes(), progress))
+            return read_newest(Path(source), lambda path: _trace_of(*load(path), progress, max_memory))
         data, label = load(source)
-        return _trace_of(data, label, Notes(), progress)
+        return _trace_of(data, label, progress, max_memory)
     except ReadError as error:
         raise _named(error, label) from error.__cause__
 
@@ -45,7 +53,7 @@ def read(source: str | os.PathLike[str], *, progress: Callable[[float], None] | 
 def read_bytes(data: bytes, label: str) -> Trace:
     """Read a trace from memory, compressed or not; ``label`` stands for its name. Raises ReadError."""
     try:
-        return _trace_of(memoryview(data), label, Notes(), None)
+        return _trace_of(memoryview(data), label)
     except ReadError as error:
         raise _named(error, printable(label, 200)) from error.__cause__
 
@@ -60,20 +68,29 @@ def _with_damage(error: ReadError, unpacking: Notes) -> ReadError:
     return ReadError(error.what, "; ".join([*damage, *([error.why] if error.why else [])]), error.todo)
 
 
-def _trace_of(data: Text, label: str, notes: Notes, progress: Callable[[float], None] | None) -> Trace:
-    collecting = gc.isenabled()
-    gc.disable()  # hundreds of thousands of short-lived objects, none of them in a cycle
+def _trace_of(
+    data: Text,
+    label: str,
+    progress: Callable[[float], None] | None = None,
+    max_memory: int | None = None,
+) -> Trace:
+    if max_memory is not None:
+        refuse_too_large(data, max_memory)
+    with uncollected():
+        return _read(data, label, progress)
+
+
+def _read(data: Text, label: str, progress: Callable[[float], None] | None) -> Trace:
+    unpacking, notes = Notes(), Notes()
+    unpacked = unpack_following(data, unpacking, lambda: Ahead(progress))
+    if isinstance(unpacked, Ahead):
+        unpacked.notes.add(unpacking)
+        return assemble(unpacked.text, label, unpacked.reader, unpacked.keys, unpacked.notes)
+    text = as_utf8(unpacked, unpacking)
+    notes.add(unpacking)
+    reader = EventReader(text, notes, progress)
     try:
-        unpacking = Notes()
-        text = as_utf8(unpack(data, unpacking), unpacking)
-        for notice in unpacking.notices():
-            notes.say(notice.code, notice.message, lossy=notice.lossy)
-        reader = EventReader(text, notes, progress)
-        try:
-            keys = read_document(text, reader, notes)
-        except ReadError as error:
-            raise _with_damage(error, unpacking) from error.__cause__
-        return assemble(text, label, reader, keys, notes)
-    finally:
-        if collecting:
-            gc.enable()
+        keys = read_document(text, reader, notes)
+    except ReadError as error:
+        raise _with_damage(error, unpacking) from error.__cause__
+    return assemble(text, label, reader, keys, notes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import re
 from typing import TypeAlias
 
@@ -27,6 +28,13 @@ def skip_blank(text: Text, pos: int) -> int:
     """First position at or after ``pos`` that holds no white space (nor padding)."""
     match = _BLANK.match(text, pos)
     return match.end() if match else pos
+
+
+def let_go(text: Text) -> None:
+    """Take the pages of a mapped file off this process's memory; they come back where they are read."""
+    mapped = text.obj
+    if isinstance(mapped, mmap.mmap) and hasattr(mapped, "madvise"):  # not on Windows
+        mapped.madvise(mmap.MADV_DONTNEED)
 
 
 def at(text: Text, pos: int) -> bytes:

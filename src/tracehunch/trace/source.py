@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from tracehunch.errors import ReadError
+from tracehunch.trace import remote
 from tracehunch.trace.foreign import refuse_suffix
 from tracehunch.trace.sink import MOST_BYTES
 from tracehunch.trace.text import printable
@@ -31,8 +32,11 @@ def load(source: str | os.PathLike[str]) -> tuple[Text, str]:
         raise ReadError(
             "the path is empty", "", "give a trace file, a folder of them, or - for standard input"
         )
-    if text.startswith(("http://", "https://", "s3://", "gs://")):
-        raise ReadError("addresses are not read", "", "download the file and give its path")
+    if remote.is_url(text) and not os.path.lexists(text):
+        local = remote.local_path(text)
+        if local is None:
+            return remote.fetch(text), printable(remote.name_of(text), 200)
+        text = local
     path = Path(text)
     try:
         return _open(path), printable(path.name, 200)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import bz2
-import lzma
 import zlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tracehunch.errors import ReadError
+from tracehunch.trace.ahead import Ahead
 from tracehunch.trace.archive import is_tar, read_tar, read_zip
+from tracehunch.trace.coding import GZIP, ZIP, Coding, coding_of, gzip_coding
 from tracehunch.trace.scan import at
 from tracehunch.trace.sink import Sink
 
@@ -23,72 +23,57 @@ _TRAILER_BYTES = 8  # gzip's checksum and length
 _STEP = 1 << 10  # for formats in which a few bytes may hold megabytes
 _MOST_AT_ONCE = 1 << 24
 _LAYERS = 4
-_GZIP, _XZ, _BZIP2, _ZSTD = b"\x1f\x8b", b"\xfd7zXZ\0", b"BZh", b"\x28\xb5\x2f\xfd"
-_ZIP = (b"PK\x03\x04", b"PK\x05\x06")
+
+Follow: TypeAlias = "Callable[[], Ahead] | None"
+"""What makes a reader of large text that is still coming; None: the text is wanted."""
 
 
 def unpack(data: Text, notes: Notes) -> Text:
     """Return the text inside; ``data`` itself where nothing is compressed. Raises ReadError."""
+    text = unpack_following(data, notes, None)
+    assert not isinstance(text, Ahead)  # nobody follows
+    return text
+
+
+def unpack_following(data: Text, notes: Notes, follow: Follow) -> Text | Ahead:
+    """As ``unpack``; but of a large sound trace what ``follow`` made has read it, and is returned."""
     for _ in range(_LAYERS):
-        unpacked = _unpack_once(data, notes)
+        unpacked = _unpack_once(data, notes, follow)
         if unpacked is None:
             return data
+        if isinstance(unpacked, Ahead):
+            return unpacked
         data = unpacked
     raise ReadError(
         f"compressed more than {_LAYERS} times over", "", "unpack the file and give the trace inside"
     )
 
 
-def _unpack_once(data: Text, notes: Notes) -> Text | None:
-    head = bytes(data[:6])
-    if head.startswith(_GZIP):
-        return _gunzip(data, notes)
-    if head.startswith(_XZ):
-        return _stream(data, "xz", lzma.LZMADecompressor, (lzma.LZMAError, EOFError), notes)
-    if head.startswith(_BZIP2) and bytes(data[4:10]) in (b"1AY&SY", b"\x17\x72\x45\x38\x50\x90"):
-        return _stream(data, "bzip2", bz2.BZ2Decompressor, (OSError, EOFError), notes)
-    if head.startswith(_ZSTD):
-        make, errors = _zstd()
-        return _stream(data, "zstd", make, errors, notes)
-    if head.startswith(_ZIP):
+def _unpack_once(data: Text, notes: Notes, follow: Follow) -> Text | Ahead | None:
+    head = bytes(data[:10])
+    if head.startswith(GZIP):
+        return _gunzip(data, notes, follow)
+    if (coding := coding_of(head)) is not None:
+        return _stream(data, coding, notes, follow)
+    if head.startswith(ZIP):
         return read_zip(data, notes)
     return read_tar(data) if is_tar(data) else None
 
 
-def _zstd() -> tuple[Callable[[], Any], tuple[type[Exception], ...]]:
-    """Return what makes a decompressor: the standard library's from Python 3.14 on, else zstandard."""
-    try:
-        from compression import zstd  # type: ignore[import-not-found,unused-ignore]  # noqa: PLC0415 - 3.14 on
-    except ImportError:
-        pass
-    else:
-        return zstd.ZstdDecompressor, (zstd.ZstdError, EOFError)
-    try:
-        import zstandard  # noqa: PLC0415 - an extra
-    except ImportError:
-        raise ReadError(
-            "this is zstd-compressed, and no zstd decoder is installed",
-            "Python has one from 3.14 on",
-            "pip install zstandard, or unpack it with: zstd -d FILE",
-        ) from None
-    return lambda: zstandard.ZstdDecompressor().decompressobj(), (zstandard.ZstdError, EOFError)
-
-
-def _stream(
-    data: Text, kind: str, make: Callable[[], Any], errors: tuple[type[Exception], ...], notes: Notes
-) -> Text:
+def _stream(data: Text, coding: Coding, notes: Notes, follow: Follow) -> Text | Ahead:
     """Decompress one stream after the other; what comes before damage is kept, the rest said to be lost."""
-    sink = Sink(kind)
+    kind = coding.kind
+    sink = Sink(kind, follow, len(data))
     pos = 0
     while pos < len(data):
         if pos and at(data, pos) == b"\0" and not bytes(data[pos:]).strip(b"\0"):
             break  # padding
-        start, decoder = pos, make()
+        start, decoder = pos, coding.make()
         while not decoder.eof and pos < len(data):
             chunk = data[pos : pos + _STEP]
             try:
                 _pump(decoder, chunk, sink)
-            except errors as error:
+            except coding.errors as error:
                 if sink.size == 0:
                     raise ReadError(
                         f"damaged {kind} stream at byte {pos:,}", str(error), "copy the file again"
@@ -96,13 +81,13 @@ def _stream(
                 _say_damaged(kind, pos, sink, notes, str(error)) if start == 0 else _say_garbage(
                     kind, start, notes
                 )
-                return sink.text()
+                return sink.result()
             pos += len(chunk)
         if not decoder.eof:
             _say_truncated(kind, len(data), sink, notes)
             break
         pos -= len(decoder.unused_data)
-    return sink.text()
+    return sink.result()
 
 
 def _pump(decoder: Any, chunk: Text, sink: Sink) -> None:
@@ -144,42 +129,32 @@ def _say_garbage(kind: str, pos: int, notes: Notes) -> None:
     )
 
 
-def _gunzip(data: Text, notes: Notes) -> Text:
-    make, errors = _inflater()
-    sink = Sink("gzip")
+def _gunzip(data: Text, notes: Notes, follow: Follow) -> Text | Ahead:
+    coding = gzip_coding()
+    sink = Sink("gzip", follow, len(data))
     pos = 0
     while pos < len(data):
-        if bytes(data[pos : pos + 2]) != _GZIP:
+        if bytes(data[pos : pos + 2]) != GZIP:
             if bytes(data[pos:]).strip(b"\0"):
                 _say_garbage("gzip", pos, notes)
             break
-        start, kept, decoder = pos, sink.size, make()
+        start, kept, decoder = pos, sink.size, coding.make()
         try:
             while not decoder.eof and pos < len(data):
                 chunk = data[pos : pos + _CHUNK]
                 sink.add(decoder.decompress(chunk), len(chunk))
                 pos += len(chunk)
-        except errors:
+        except coding.errors:
             sink.cut(kept)
             return _gunzip_carefully(data, start, sink, notes)
         if not decoder.eof:
             sink.cut(kept)
             return _gunzip_carefully(data, start, sink, notes)
         pos -= len(decoder.unused_data)
-    return sink.text()
+    return sink.result()
 
 
-def _inflater() -> tuple[Callable[[], Any], tuple[type[Exception], ...]]:
-    """Return what makes a gzip decompressor: isal's, several times as fast, where it is installed."""
-    try:
-        from isal import isal_zlib  # noqa: PLC0415 - an extra
-    except ImportError:
-        return lambda: zlib.decompressobj(31), (zlib.error,)
-    error: Any = isal_zlib.error  # typed as an exception, not as a class of them
-    return lambda: isal_zlib.decompressobj(31), (error, zlib.error)
-
-
-def _gunzip_carefully(data: Text, start: int, sink: Sink, notes: Notes) -> Text:
+def _gunzip_carefully(data: Text, start: int, sink: Sink, notes: Notes) -> Text | Ahead:
     """Read a damaged or cut member: every byte of text that comes out before the trouble."""
     decoder = zlib.decompressobj(-15)
     pos = _deflate_start(data, start)
@@ -197,7 +172,7 @@ def _gunzip_carefully(data: Text, start: int, sink: Sink, notes: Notes) -> Text:
                 f"damaged gzip stream at byte {pos:,}", str(error), "copy the file again"
             ) from None
         _say_damaged("gzip", pos, sink, notes, str(error))
-        return sink.text()
+        return sink.result()
     pos = min(pos, len(data)) - len(decoder.unused_data)
     trailer = bytes(data[pos : pos + _TRAILER_BYTES])
     if not decoder.eof or len(trailer) < _TRAILER_BYTES:
@@ -212,9 +187,9 @@ def _gunzip_carefully(data: Text, start: int, sink: Sink, notes: Notes) -> Text:
             lossy=True,
         )
         rest = data[pos + _TRAILER_BYTES :]
-        if bytes(rest[:2]) == _GZIP:
-            sink.add(bytes(_gunzip(rest, notes)), len(rest))
-    return sink.text()
+        if bytes(rest[:2]) == GZIP:
+            sink.add(bytes(unpack(rest, notes)), len(rest))
+    return sink.result()
 
 
 def _deflate_start(data: Text, start: int) -> int:
