@@ -16,6 +16,7 @@ __all__ = [
     "Guess",
     "Look",
     "Profile",
+    "Ranks",
     "Trace",
     "TracehunchError",
     "Verdict",
@@ -28,6 +29,7 @@ __all__ = [
     "measure",
     "profile",
     "profiled",
+    "ranks",
     "read",
     "trace_ready",
 ]
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
         Guess,
         Look,
         Profile,
+        Ranks,
         Trace,
         Verdict,
         check,
@@ -50,6 +53,7 @@ if TYPE_CHECKING:
         measure,
         profile,
         profiled,
+        ranks,
         read,
         trace_ready,
     )

@@ -13,11 +13,24 @@ from tracehunch.cli import main
 from tracehunch.cli.glossary import glossary
 from tracehunch.facts.vocabulary import KEYS
 from tracehunch.judge import examine
-from tracehunch.report import attention_terminal, markdown, table, terminal
+from tracehunch.report import attention_terminal, markdown, ranks_text, ranks_text_together, table, terminal
 from tracehunch.report.layout import View
 from tracehunch.trace import read
 
 DATA = Path(__file__).parents[1] / "data"
+
+
+RANKS = [
+    "straggler",
+    "skew",
+    "bus bandwidth",
+    "exposed",
+    "overlapped",
+    "clock offset",
+    "process group",
+    "world_size",
+    "made_wait_us",
+]
 
 
 def explain(*words: str) -> Result:
@@ -130,6 +143,9 @@ def column_heads() -> set[str]:
     heads += ["self", "total", "op", "what changed", "what the trace revealed"]
     heads += [head.removeprefix("<") for head, _ in (*markdown._SCOPE_COLUMNS, *markdown._CPU_SCOPE_COLUMNS)]
     heads += [head.removeprefix("<") for head, _ in (*markdown._KERNEL_COLUMNS, *markdown._OP_COLUMNS)]
+    heads += [head for head, _, _ in ranks_text._RANK]
+    heads += [column.heading for column, _, _, _ in ranks_text_together._COLLECTIVE]
+    heads += [column.heading for column in ranks_text_together.OTHER_COLUMNS if column.heading]
     first = table.render(look.facts.tree).splitlines()[0]
     return {*heads, *re.split(r"\s{2,}", first.strip())}
 
@@ -150,7 +166,17 @@ def test_every_column_is_explained(head: str) -> None:
 
 @pytest.mark.parametrize(
     "word",
-    ["whole", "ProfilerStep", "framework", "at stake", "sealed", "leaf op", "bookkeeping", "cannot tell"],
+    [
+        "whole",
+        "ProfilerStep",
+        "framework",
+        "at stake",
+        "sealed",
+        "leaf op",
+        "bookkeeping",
+        "cannot tell",
+        *RANKS,
+    ],
 )
 def test_words_of_reports_are_explained(word: str) -> None:
     assert explain(word).exit_code == 0

@@ -1,11 +1,13 @@
-"""What users import: ``profile``, ``look``, ``check``, ``diff`` and the steps that they are made of."""
+"""What users import: ``profile``, ``look``, ``check``, ``diff``, ``ranks``, and the steps of these."""
 
 from tracehunch.api.decorator import profiled
 from tracehunch.api.looking import check, diff, guess_from, look
+from tracehunch.api.many import ranks
 from tracehunch.api.profiling import Profile, profile
 from tracehunch.api.ready import trace_ready
 from tracehunch.api.shown import Look, Verdict
 from tracehunch.compare import Diff
+from tracehunch.compare.ranks.model import Ranks
 from tracehunch.facts import measure
 from tracehunch.guess import Claim, Guess
 from tracehunch.trace import Trace, read
@@ -19,6 +21,7 @@ __all__ = [
     "Guess",
     "Look",
     "Profile",
+    "Ranks",
     "Trace",
     "Verdict",
     "check",
@@ -29,6 +32,7 @@ __all__ = [
     "measure",
     "profile",
     "profiled",
+    "ranks",
     "read",
     "trace_ready",
 ]

@@ -36,7 +36,7 @@ def gaps_of(tree: Tree) -> Gaps:
     rows = trace.gpu.row.astype(np.int64)
     known = trace.start_ns[rows] != UNKNOWN_NS
     rows, device = rows[known], trace.gpu.device[known].astype(np.int64)
-    shift = _clock_shift_ns(tree)
+    shift = clock_shift_ns(tree)
     window = _idle_window(tree, shift)
     none = np.zeros(0, dtype=np.int64)
     parts = [(none, none, none, none)] + [
@@ -47,7 +47,32 @@ def gaps_of(tree: Tree) -> Gaps:
     return Gaps(numbers, opens, closes, following, window)
 
 
-def _clock_shift_ns(tree: Tree) -> int:
+def windows_of(tree: Tree) -> dict[int, tuple[int, int]]:
+    """For each device that the program used when it could have had work, by the host's clock.
+
+    Its gaps and its activities fill it, but for the stretches in which the profiler was off.
+    """
+    trace, shift = tree.trace, clock_shift_ns(tree)
+    begin, stop = _idle_window(tree, shift)
+    rows = trace.gpu.row.astype(np.int64)
+    known = trace.start_ns[rows] != UNKNOWN_NS
+    found = {}
+    for number in distinct(trace.gpu.device[known]).tolist():
+        mine = rows[known & (trace.gpu.device == number)]
+        first = int(mine[np.argmin(trace.start_ns[mine])])
+        found[number] = _limits(tree, first, int(trace.end_ns()[mine].max()) + shift, shift, (begin, stop))
+    return found
+
+
+def _limits(tree: Tree, first: int, last_end_ns: int, shift: int, window: tuple[int, int]) -> tuple[int, int]:
+    """Return the window of a device, given the row of its first activity and the end of its last."""
+    begin, stop = window
+    if _was_queued(tree, first, shift):
+        begin = int(tree.trace.start_ns[first]) + shift
+    return begin, max(stop, last_end_ns)
+
+
+def clock_shift_ns(tree: Tree) -> int:
     """How much the GPU's clock is behind the host's, at least: work seems to run before it was launched."""
     if not tree.skewed:
         return 0
@@ -76,11 +101,11 @@ def _of_device(
     tree: Tree, device: int, rows: Int64, shift: int, window: tuple[int, int]
 ) -> tuple[Int64, Int64, Int64, Int64]:
     trace = tree.trace
-    begin, stop = window
     rows = rows[np.argsort(trace.start_ns[rows], kind="stable")]
     reach = np.maximum.accumulate(trace.end_ns()[rows]) + shift
-    closes = np.r_[trace.start_ns[rows] + shift, max(stop, int(reach[-1]))]
-    opens = np.r_[closes[0] if _was_queued(tree, int(rows[0]), shift) else begin, reach]
+    begin, stop = _limits(tree, int(rows[0]), int(reach[-1]), shift, window)
+    closes = np.r_[trace.start_ns[rows] + shift, stop]
+    opens = np.r_[begin, reach]
     following = np.r_[rows, NONE]
     empty = closes > opens
     opens, closes, following = _without_unrecorded(tree, opens[empty], closes[empty], following[empty])

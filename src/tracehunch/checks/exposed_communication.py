@@ -67,13 +67,15 @@ def check(facts: Facts) -> Iterable[Finding | CannotTell]:
             reason = "collectives were called, but no GPU activity was recorded"
             yield CannotTell(ID, "whole", reason, "activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]")
         return
-    rows = _collectives(facts)
+    rows = collectives(facts)
     if rows.size:
         linked = np.intersect1d(rows, launched(facts, is_collective))
         yield from _findings(_Exposed.of(facts, *_smallest_around(facts, rows, linked)))
 
 
-def _collectives(facts: Facts) -> Int64:
+@once
+def collectives(facts: Facts) -> Int64:
+    """Kernels of collectives, whether or not their launch is recorded; ascending."""
     found = [row for use in uses(facts) if is_collective(use) for row in use.rows]
     return np.array(sorted(found), dtype=np.int64)
 
@@ -109,7 +111,7 @@ def computing(facts: Facts) -> Int64:
     """All kernels that are no collectives, whether or not their launch is recorded."""
     trace = facts.tree.trace
     wanted = trace.cat == Cat.KERNEL
-    wanted[_collectives(facts)] = False
+    wanted[collectives(facts)] = False
     return np.flatnonzero(wanted)
 
 

@@ -37,9 +37,10 @@ from tracehunch.units import plural, share, time_us
 from tracehunch.verdict import CannotTell, Finding
 
 ID: Final = "straggler"
-_BYTES: Final[Mapping[str, int]] = {
+ELEMENT_BYTES: Final[Mapping[str, int]] = {
     "BFloat16": 2, "Half": 2, "Float": 4, "Double": 8, "Int": 4, "Long": 8, "Short": 2, "Char": 1, "Byte": 1,
-    "Bool": 1, "Float8_e4m3fn": 1, "Float8_e5m2": 1,
+    "Bool": 1, "Float8_e4m3fn": 1, "Float8_e5m2": 1, "Float8_e4m3fnuz": 1, "Float8_e5m2fnuz": 1, "UInt16": 2,
+    "UInt32": 4, "UInt64": 8, "ComplexHalf": 4, "ComplexFloat": 8, "ComplexDouble": 16,
 }  # fmt: skip
 """Element sizes, as Kineto names the types of collectives."""
 
@@ -118,7 +119,7 @@ def _latency_us(lengths: NDArray[np.float64]) -> float:
 
 def _bytes(args: Mapping[str, Any]) -> float:
     """Return what a collective moves, the larger of in and out; 0 where it is not recorded."""
-    size = _BYTES.get(str(args.get("dtype")), 0)
+    size = ELEMENT_BYTES.get(str(args.get("dtype")), 0)
     elements = [args.get(key) for key in ("In msg nelems", "Out msg nelems")]
     return float(size * max((one for one in elements if isinstance(one, int)), default=0))
 

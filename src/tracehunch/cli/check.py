@@ -10,7 +10,13 @@ import click
 
 from tracehunch.cli import common
 from tracehunch.cli.inputs import refuse_file_for_github, refuse_to_overwrite
-from tracehunch.cli.options import all_option, ci_output_options, debug_option, gate_options
+from tracehunch.cli.options import (
+    all_option,
+    ci_output_options,
+    debug_option,
+    gate_options,
+    max_memory_option,
+)
 from tracehunch.units import join, plural, printable
 
 if TYPE_CHECKING:
@@ -26,6 +32,7 @@ if TYPE_CHECKING:
 @ci_output_options
 @all_option
 @gate_options("warning")
+@max_memory_option
 @debug_option
 def check(  # noqa: PLR0917  # click passes all by name
     hunch: Path,
@@ -35,6 +42,7 @@ def check(  # noqa: PLR0917  # click passes all by name
     all_findings: bool,
     fail_on: str,
     strict: bool,
+    max_memory: int | None,
 ) -> int:
     """Hold TRACE against the claims of HUNCH, a hunch.toml.
 
@@ -53,7 +61,7 @@ def check(  # noqa: PLR0917  # click passes all by name
     refuse_to_overwrite(output, hunch, Path(trace))
     refuse_file_for_github(picked, output)
     claimed = read_hunch(hunch)
-    recorded = common.read_trace(trace)
+    recorded = common.read_trace(trace, max_memory)
     seen = api.check(claimed.guess, recorded)
     _tell(claimed, recorded, hunch)
     if picked == "github":

@@ -104,7 +104,6 @@ class Closing:
 
         wanted = self._wanted
         options: dict[str, Any] = {
-            "trace": as_typed(trace),
             "output_format": wanted.output_format,
             "output": wanted.output,
             "all_findings": wanted.all_findings,
@@ -112,8 +111,10 @@ class Closing:
             "strict": wanted.strict,
         }
         command = self._command()
-        if wanted.hunch is not None:
-            options["hunch"] = wanted.hunch
+        if wanted.hunch is None:
+            options["traces"] = (as_typed(trace),)  # look takes several
+        else:
+            options |= {"trace": as_typed(trace), "hunch": wanted.hunch}
         with redirect_stdout(sys.stderr):
             code = click.Context(command).invoke(command, **options)
         return code if isinstance(code, int) else common.FINE

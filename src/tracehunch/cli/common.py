@@ -30,12 +30,16 @@ _NARROWEST: Final = 60  # columns; below, a terminal wraps by itself
 _WIDEST: Final = 200
 
 
-def read_trace(source: str) -> Trace:
-    """Read a trace with progress on a terminal. ReadError as ``tracehunch.trace.read`` raises it."""
+def read_trace(source: str, max_memory: int | None = None) -> Trace:
+    """Read a trace with progress on a terminal. ReadError as ``tracehunch.trace.read`` raises it.
+
+    What needs more than ``max_memory`` bytes, else than what is free, is refused before it is read.
+    """
     from tracehunch.trace import read  # noqa: PLC0415  # numpy and msgspec load only where a trace is read
+    from tracehunch.trace.foresee import free_memory  # noqa: PLC0415  # as above
 
     with reading(source) as progress:
-        return read(source, progress=progress)
+        return read(source, progress=progress, max_memory=max_memory or free_memory())
 
 
 def exit_code(look: Look, fail_on: str, *, strict: bool) -> int:

@@ -9,7 +9,7 @@ import click
 
 from tracehunch.cli import common
 from tracehunch.cli.inputs import refuse_file_for_github, refuse_to_overwrite
-from tracehunch.cli.options import ci_output_options, debug_option, gate_options
+from tracehunch.cli.options import ci_output_options, debug_option, gate_options, max_memory_option
 from tracehunch.units import join
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 @click.option("--top", type=click.IntRange(min=1), metavar="N", help="Changes to list (default 8).")
 @click.option("--all-scopes", is_flag=True, help="List every scope, also those of frameworks and modules.")
 @gate_options("never")
+@max_memory_option
 @debug_option
 def diff(  # noqa: PLR0917  # click passes all by name
     before: str,
@@ -44,6 +45,7 @@ def diff(  # noqa: PLR0917  # click passes all by name
     all_scopes: bool,
     fail_on: str,
     strict: bool,
+    max_memory: int | None,
 ) -> int:
     """Say what changed from BEFORE to AFTER: slower, faster, gone, new, and why.
 
@@ -59,7 +61,7 @@ def diff(  # noqa: PLR0917  # click passes all by name
     refuse_file_for_github(picked, output)
     if before == after == "-":
         raise click.UsageError("standard input can be one of the traces, not both")
-    looks = [_examined(source) for source in (before, after)]
+    looks = _both_examined((before, after), max_memory)
     sources = [_named(source, look) for source, look in zip((before, after), looks, strict=True)]
     compared = _compared(looks, scopes)
     if picked == "github":
@@ -72,10 +74,17 @@ def diff(  # noqa: PLR0917  # click passes all by name
     return code
 
 
-def _examined(source: str) -> Look:
+def _both_examined(sources: Sequence[str], max_memory: int | None) -> list[Look]:
+    """Examine one after the other; what the first one holds, the second may not take."""
     from tracehunch.judge import examine  # noqa: PLC0415  # numpy and msgspec load only when a trace is looked at
+    from tracehunch.trace.foresee import held_bytes  # noqa: PLC0415  # as above
 
-    return examine(common.read_trace(source))
+    looks: list[Look] = []
+    for source in sources:
+        held = sum(held_bytes(look.facts.tree.trace) for look in looks)
+        allowed = None if max_memory is None else max(max_memory - held, 1)  # what is free shrinks by itself
+        looks.append(examine(common.read_trace(source, allowed)))
+    return looks
 
 
 def _named(source: str, look: Look) -> str:

@@ -11,7 +11,14 @@ import click
 
 from tracehunch.cli import common
 from tracehunch.cli.inputs import refuse_file_for_github, refuse_to_overwrite
-from tracehunch.cli.options import all_option, ci_output_options, debug_option, gate_options
+from tracehunch.cli.options import (
+    all_option,
+    ci_output_options,
+    debug_option,
+    gate_options,
+    max_memory_option,
+)
+from tracehunch.cli.over_time import look_over_time
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,7 +32,7 @@ _TABLE_WIDTH: Final = 200  # where nobody told how wide the output is
 
 
 @click.command("look")
-@click.argument("trace")
+@click.argument("traces", nargs=-1, required=True, metavar="TRACE...")
 @ci_output_options
 @click.option(
     "--scope",
@@ -44,37 +51,69 @@ _TABLE_WIDTH: Final = 200  # where nobody told how wide the output is
     "--table", is_flag=True, help="Show the profiler's own table (key_averages) instead of the report."
 )
 @click.option(
+    "--critical-path",
+    is_flag=True,
+    help="Show what bounds a step (or --scope: a name, or ProfilerStep#N), and what would shorten it.",
+)
+@click.option(
+    "--over-time",
+    is_flag=True,
+    help="Read all of TRACE... as one run in cycles: say what changed in it, when, and why.",
+)
+@click.option(
     "--all-scopes", "--frameworks", is_flag=True, help="List every scope, also those that frameworks wrote."
 )
 @all_option
 @gate_options("never")
+@max_memory_option
 @debug_option
 def look(  # noqa: PLR0917  # click passes all by name
-    trace: str,
+    traces: tuple[str, ...],
     output_format: str | None,
     output: Path | None,
     scopes: tuple[str, ...],
     top: int | None,
     table: bool,
+    critical_path: bool,
+    over_time: bool,
     all_scopes: bool,
     all_findings: bool,
     fail_on: str,
     strict: bool,
+    max_memory: int | None,
 ) -> int:
     """Say what TRACE shows, the costly surprises first.
 
     TRACE is a file that PyTorch's profiler wrote (.json, also compressed), a folder of such files (the newest
-    is taken), or - for standard input.
+    is taken), or - for standard input. With --over-time it is all files of a run, several, a folder or a
+    pattern in quotes: those that the profiler's schedule wrote, one a cycle.
     """
     from tracehunch.report.summary import Selection  # noqa: PLC0415  # numpy loads with it
 
     picked = common.pick_format(output_format, output)
+    if over_time:
+        if table or critical_path:
+            raise click.UsageError("--over-time goes with neither --table nor --critical-path")
+        return look_over_time(
+            traces,
+            picked,
+            output,
+            scopes=scopes,
+            all_scopes=all_scopes,
+            all_shifts=all_findings,
+            max_memory=max_memory,
+            fail_on=fail_on,
+            strict=strict,
+        )
+    trace = _only_one(traces)
     refuse_to_overwrite(output, Path(trace))
-    _refuse_unfit(picked, output, table=table)
-    seen = _examined(trace)
+    _refuse_unfit(picked, output, table=table, critical_path=critical_path)
+    seen = _examined(trace, max_memory)
     named = _named(trace, seen)
-    scopes = _resolved(scopes, seen)
-    if table:
+    scopes = scopes if critical_path else _resolved(scopes, seen)
+    if critical_path:
+        result = _critical(seen, picked, output, scopes, source=named)
+    elif table:
         result = _table(seen, picked, output, top or _TABLE_ROWS)
     else:
         chosen = Selection(scopes, top or _KERNELS, all_scopes=all_scopes, all_findings=all_findings)
@@ -86,9 +125,21 @@ def look(  # noqa: PLR0917  # click passes all by name
     return common.exit_code(seen, fail_on, strict=strict)
 
 
-def _refuse_unfit(picked: str, output: Path | None, *, table: bool) -> None:
+def _only_one(traces: Sequence[str]) -> str:
+    if len(traces) > 1:
+        raise click.UsageError(
+            f"{len(traces)} traces: give one, or read the cycles of one run together with --over-time, "
+            "all ranks of a job with tracehunch ranks"
+        )
+    return traces[0]
+
+
+def _refuse_unfit(picked: str, output: Path | None, *, table: bool, critical_path: bool) -> None:
     if table and picked in ("html", "github"):
         raise click.UsageError(f"--table is no part of --format {picked}; leave one of them out")
+    if critical_path and (table or picked == "github"):
+        other = "--table" if table else "--format github"
+        raise click.UsageError(f"--critical-path and {other} exclude each other; leave one of them out")
     refuse_file_for_github(picked, output)
 
 
@@ -101,10 +152,10 @@ def _for_github(seen: Look, selection: Selection, *, source: str) -> tuple[str, 
     return commands, markdown.render(seen, selection=whole, source=source)
 
 
-def _examined(source: str) -> Look:
+def _examined(source: str, max_memory: int | None) -> Look:
     from tracehunch.judge import examine  # noqa: PLC0415  # numpy and msgspec load only when a trace is looked at
 
-    return examine(common.read_trace(source))
+    return examine(common.read_trace(source, max_memory))
 
 
 def _named(source: str, seen: Look) -> str:
@@ -143,6 +194,35 @@ def _table(seen: Look, picked: str, output: Path | None, top: int) -> str | byte
     if picked == "markdown":
         return table.render_markdown(tree, top=top)
     return table.render(tree, view=common.view(output, unknown_width=_TABLE_WIDTH), top=top)
+
+
+def _critical(
+    seen: Look, picked: str, output: Path | None, scopes: tuple[str, ...], *, source: str
+) -> str | bytes:
+    """Render the critical path of a step, or of the one scope that is named."""
+    from tracehunch.compare.critical import critical_path  # noqa: PLC0415  # numpy loads with it
+    from tracehunch.report import (  # noqa: PLC0415  # as above
+        critical_json,
+        critical_markdown,
+        critical_terminal,
+    )
+
+    if len(scopes) > 1:
+        raise click.UsageError("--critical-path takes one --scope apart; name one")
+    steps = [scope.scope for scope in seen.facts.scopes if scope.scope.kind == "step"]
+    trace = seen.facts.tree.trace
+    is_call = any(trace.name_of(call.row) == name for name in scopes for step in steps for call in step.calls)
+    (scope,) = (scopes if is_call else _resolved(scopes, seen)[:1]) or (None,)
+    path = critical_path(seen.facts, scope)
+    if picked == "json":
+        return critical_json.render(seen, path)
+    if picked == "html":
+        from tracehunch.report.html import look_page  # noqa: PLC0415  # as above
+
+        return look_page.render(seen, source=source, path=path)
+    if picked == "markdown":
+        return critical_markdown.render(seen, path, source=source)
+    return critical_terminal.render(seen, path, view=common.view(output), source=source)
 
 
 def _resolved(scopes: Sequence[str], seen: Look) -> tuple[str, ...]:

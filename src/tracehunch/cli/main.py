@@ -25,6 +25,7 @@ VERBS: Final[dict[str, tuple[str, str]]] = {
     "attention": ("tracehunch.cli.attention", "Guess, run and look at attention in all its variants."),
     "check": ("tracehunch.cli.check", "Hold a trace against a hunch.toml."),
     "diff": ("tracehunch.cli.diff", "Say what changed between two traces, and why."),
+    "ranks": ("tracehunch.cli.ranks", "Say who waits for whom in a job of many ranks."),
     "guess": ("tracehunch.cli.guess", "Predict what a trace should show, or write the hunch.toml of one."),
     "open": ("tracehunch.cli.open", "Show a trace, or the part around a finding, in Perfetto."),
     "space": ("tracehunch.cli.space", "Write a Hugging Face Space that runs attention on its hardware."),

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
 from tracehunch.cli.failures import State
+from tracehunch.units import bytes_of
+
+if TYPE_CHECKING:
+    _ParamType = click.ParamType[int]
+else:
+    _ParamType = click.ParamType  # generic from click 8.2 on
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -77,6 +83,32 @@ def all_option(command: Command) -> Command:
     """``--all``: parameter ``all_findings: bool``."""
     return click.option(
         "--all", "all_findings", is_flag=True, help="Show every finding in full, not the eight costliest."
+    )(command)
+
+
+class _Size(_ParamType):
+    """Bytes as people write them: ``4GB``, ``512 MiB``, ``2.5g``; a bare number is bytes."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        size = value if isinstance(value, int) else bytes_of(str(value))
+        if not size:
+            self.fail(f"{value!r} is no size; write it as 4GB or 512MB", param, ctx)
+        return size
+
+
+SIZE: Final = _Size()
+"""The type of options that take a size; gives bytes."""
+
+
+def max_memory_option(command: Command) -> Command:
+    """``--max-memory``: parameter ``max_memory: int | None``, in bytes; None: what the machine has free."""
+    return click.option(
+        "--max-memory",
+        type=SIZE,
+        metavar="SIZE",
+        help="Refuse a trace that needs more memory, such as 4GB, before reading it. Default: what is free.",
     )(command)
 
 

@@ -9,6 +9,7 @@ from tracehunch.facts.summary import summarise, summarise_own
 from tracehunch.facts.trace_counts import trace_counts
 from tracehunch.facts.uses import kernel_uses
 from tracehunch.facts.vocabulary import KEYS, MEANINGS, Key
+from tracehunch.trace.collecting import uncollected
 from tracehunch.tree import Tree, scope_of_rows
 
 __all__ = [
@@ -28,7 +29,8 @@ __all__ = [
 def measure(tree: Tree) -> Facts:
     """Measure every scope. Facts that cannot be known are absent."""
     context = Context(tree, tree.scopes, tree.ownership)
-    return Facts(tree, _measured(context), trace_counts(context))
+    with uncollected():
+        return Facts(tree, _measured(context), trace_counts(context))
 
 
 def measure_rows(tree: Tree, name: str, rows: list[int]) -> ScopeFacts:

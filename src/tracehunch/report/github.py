@@ -39,12 +39,13 @@ def render(look: Look, *, selection: Selection | None = None, source: str = "") 
     found = finding_texts.findings(look, selection or Selection())
     noted = list(_surprises(look.verdict))
     noted += [
-        (one.severity, f"{one.id} in {one.scope}" if one.scope else one.id, _text(one)) for one in found
+        (one.severity, f"{one.id} in {one.scope}" if one.scope else one.id, finding_text(one))
+        for one in found
     ]
     said = f"{name}: {finding_texts.findings_aside(found)}"
     if look.verdict != Verdict():
         said = f"{name}: {tally(look.verdict)}; findings: {finding_texts.findings_aside(found)}"
-    return _lines(noted, said)
+    return lines(noted, said)
 
 
 def render_diff(diff: Diff, *, sources: Sequence[str] = ()) -> str:
@@ -52,7 +53,7 @@ def render_diff(diff: Diff, *, sources: Sequence[str] = ()) -> str:
     names = sources or [look.facts.tree.trace.label for look in (diff.before, diff.after)]
     noted = [(one.severity, f"regression: {names[1]}", one.text) for one in diff.regressions]
     aside = diff_findings.findings_aside(diff)
-    return _lines(noted, f"{printable(names[0])} to {printable(names[1])}: {aside or 'no new findings'}")
+    return lines(noted, f"{printable(names[0])} to {printable(names[1])}: {aside or 'no new findings'}")
 
 
 def command(severity: str, title: str, said: str) -> str:
@@ -81,19 +82,21 @@ def _surprises(verdict: Verdict) -> Iterable[Annotation]:
         yield "note", f"cannot tell: {unknown.key}", finding_texts.cannot_tell_text(unknown)
 
 
-def _text(one: finding_texts.FindingText) -> str:
+def finding_text(one: finding_texts.FindingText) -> str:
+    """Return what an annotation says of a finding."""
     parts = [one.summary, f"fix: {one.fix}" if one.fix else "", one.stake]
     return "\n".join(part for part in parts if part)
 
 
-def _lines(noted: Sequence[Annotation], said: str) -> str:
-    lines = []
+def lines(noted: Sequence[Annotation], said: str) -> str:
+    """Return annotations as commands, the worst first and as many as GitHub shows, then a plain line."""
+    found = []
     for severity in reversed(SEVERITIES):
         here = [one for one in noted if one[0] == severity]
-        lines += [command(*one) for one in here[:MOST]]
+        found += [command(*one) for one in here[:MOST]]
         if len(here) > MOST:
-            lines.append(f"{len(here) - MOST} more of severity {severity}: only the step's summary has them")
-    return "\n".join([*lines, _plain(said)]) + "\n"
+            found.append(f"{len(here) - MOST} more of severity {severity}: only the step's summary has them")
+    return "\n".join([*found, _plain(said)]) + "\n"
 
 
 def _plain(said: str) -> str:

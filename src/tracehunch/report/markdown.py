@@ -96,11 +96,12 @@ def _findings(look: Look, selection: Selection) -> list[str]:
     untold = [f"- cannot tell: {text(one)}" for one in finding_texts.untold(look, selection)]
     head = f"### Findings: {finding_texts.findings_aside(found)}"
     chosen, more = finding_texts.shown(found, selection)
-    told = [*(_finding(one) for one in chosen), *([text(more)] if more else [])]
+    told = [*(finding_block(one) for one in chosen), *([text(more)] if more else [])]
     return [head, *told, *(["\n".join(untold)] if untold else [])]
 
 
-def _finding(one: FindingText) -> str:
+def finding_block(one: FindingText) -> str:
+    """Return a finding in full as a block."""
     where = f" in {code(one.scope)}" if one.scope else ""
     stake = f", {text(one.stake)}" if one.stake else ""
     lines = [f"**{one.severity}** {code(one.id)}{where}{stake}", "", text(one.summary), ""]

@@ -105,7 +105,7 @@ def _findings(look: Look, view: View, selection: Selection) -> list[Line]:
     notes = [one for one in chosen if one.severity == "note"]
     in_full = len(notes) if selection.all_findings else _NOTES_IN_FULL
     for one in loud + notes[:in_full]:
-        lines += _finding(one, view)
+        lines += finding_lines(one, view)
     for one in notes[in_full:]:
         lines += [(), *_finding_head(one, view), *paragraph(one.summary, view, indent=4)]
     if more:
@@ -118,7 +118,8 @@ def _findings(look: Look, view: View, selection: Selection) -> list[Line]:
     return lines
 
 
-def _finding(one: FindingText, view: View) -> list[Line]:
+def finding_lines(one: FindingText, view: View) -> list[Line]:
+    """Return a finding in full: its head, what was seen, cause, fix and evidence."""
     lines: list[Line] = [(), *_finding_head(one, view), *paragraph(one.summary, view, indent=4)]
     for label, text in (("cause", one.cause), ("fix", one.fix), ("evidence", one.evidence)):
         if text:

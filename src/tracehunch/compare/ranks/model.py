@@ -60,6 +60,7 @@ class Collectives:
     groups: tuple[Group, ...] = ()
     dtypes: tuple[str, ...] = ()
     ops: tuple[str, ...] = ()
+    peer: Int32 | None = None  # of a send or receive the other side's rank; ABSENT, or None: never recorded
 
     def __len__(self) -> int:
         return len(self.kind)
@@ -96,6 +97,7 @@ class Step:
     start_ns: int
     end_ns: int
     gpu_busy_ns: int | None = None
+    held_ns: int | None = None  # of the host's time: held up by the GPU (syncs, a full queue)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +129,9 @@ class RankSummary:
     fingerprint: str  # hash over what was recorded: the same file twice has the same
     seconds: float = field(default=0.0, compare=False)  # it took; never printed where outputs are compared
     peak_bytes: int | None = field(default=None, compare=False)
+    host_time_us_by_op: Mapping[str, float] = field(
+        default_factory=dict
+    )  # of the whole file, without children
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,12 +150,18 @@ Examined = RankSummary | Unread
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """How far a rank's clock is ahead of the reference rank's; subtract it. From the ends of collectives."""
+    """How far a rank's clock is ahead of the reference rank's; subtract it. From the ends of collectives.
+
+    Two hosts' clocks may also run at different rates: at ``t`` the offset is
+    ``offset_ns + drift_ppm * (t - at_ns) / 1e6``.
+    """
 
     rank: int
     offset_ns: int
     error_ns: int  # spread of what the collectives say, half of the middle 95 %
     collectives: int  # that it rests on; 0: none, the offset is taken to be 0 and cannot be told
+    drift_ppm: float = 0.0  # 0: none that can be told from the spread
+    at_ns: int = 0  # by the rank's own clock: the moment of offset_ns
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +175,7 @@ class Matched:
     bytes: int | None  # the message, as bus bandwidth counts it
     group_size: int
     step: int | None
-    rows: Mapping[int, int]  # rank -> position in its Collectives
+    rows: Mapping[int, int]  # rank -> position in its Collectives (those of its files, one after the other)
     first_start_ns: int
     last_start_ns: int  # the arrival of the last rank
     end_ns: int
@@ -225,6 +236,7 @@ class RankRow:
     overlapped_ns: int
     waited_ns: int | None  # in collectives, for others; None: nothing could be matched
     made_wait_ns: int | None  # what the ranks of its groups waited for it, all together
+    sources: tuple[str, ...] = ()  # path or URL of each of ``labels``: what a command takes; in no JSON
 
 
 @dataclass(frozen=True, slots=True)

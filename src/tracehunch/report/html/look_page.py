@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tracehunch.report import summary
+from tracehunch.report.html.critical import critical_section
 from tracehunch.report.html.environment import environment_section
 from tracehunch.report.html.escape import code, text
 from tracehunch.report.html.findings import findings_section
@@ -18,15 +19,19 @@ from tracehunch.report.summary import Selection, next_command
 from tracehunch.verdict import Verdict
 
 if TYPE_CHECKING:
+    from tracehunch.compare.critical import CriticalPath
     from tracehunch.verdict import Look
 
 
-def render(look: Look, *, selection: Selection | None = None, source: str = "") -> bytes:
+def render(
+    look: Look, *, selection: Selection | None = None, source: str = "", path: CriticalPath | None = None
+) -> bytes:
     """Return the page. `source` is what the user named the trace by; its own label if empty."""
     selection = selection or Selection()
     source = source or look.facts.tree.trace.label
     found = [
         verdict_section(look),
+        None if path is None else critical_section(path),
         findings_section(look, selection),
         timeline_section({source: look}),
         scopes_section(look, selection),

@@ -25,7 +25,7 @@ def findings_section(look: Look, selection: Selection) -> Section:
         f'<p class="dim"><strong>cannot tell</strong> {text(one)}</p>'
         for one in finding_texts.untold(look, selection)
     ]
-    html = "".join((*_cards(found), *untold)) or "<p>No check found anything to report.</p>"
+    html = "".join((*finding_cards(found), *untold)) or "<p>No check found anything to report.</p>"
     return Section("findings", "Findings", html, aside=finding_texts.findings_aside(found))
 
 
@@ -47,8 +47,8 @@ def finding_card(one: FindingText, link: str) -> str:
     )
 
 
-def _cards(found: list[FindingText]) -> Iterator[str]:
-    """Link the first of an id plainly, "f-hidden-copy"; number the others."""
+def finding_cards(found: list[FindingText]) -> Iterator[str]:
+    """Return a card for each: the first of an id is linked plainly, "f-hidden-copy", others numbered."""
     seen: dict[str, int] = {}
     for one in found:
         number = seen[one.id] = seen.get(one.id, 0) + 1

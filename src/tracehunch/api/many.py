@@ -1,0 +1,71 @@
+"""``ranks``: all ranks of a job, from their files to one answer."""
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from tracehunch.compare.ranks import compare
+from tracehunch.compare.ranks.model import Ranks, RankSummary
+from tracehunch.engines import run
+from tracehunch.engines.run import Engine
+from tracehunch.engines.task import missed
+from tracehunch.engines.tell import untold
+from tracehunch.errors import ReadError
+from tracehunch.trace.discover import Discovered, discover
+from tracehunch.trace.text import printable
+
+Path = str | os.PathLike[str]
+
+
+def ranks(
+    paths: Path | Sequence[Path],
+    *,
+    engine: Engine = "local",
+    workers: int | None = None,
+    scheduler: str | None = None,
+    max_memory: int | None = None,
+    progress: Callable[[float], None] | None = None,
+    tell: Callable[[str], None] = untold,
+) -> Ranks:
+    """Put all ranks of a job together: who waits for whom, what is exposed, which rank is unlike others.
+
+    ``paths`` are traces, folders, patterns, or URLs of these. ``engine`` is ``"local"`` (processes of this
+    machine) or ``"dask"`` (the cluster of ``scheduler``, or one that is started here); every engine gives the
+    same answer. ``workers`` defaults to what processors and memory allow; ``max_memory`` is in bytes, for all
+    workers of this machine together. ``progress`` gets the share done, 0 to 1; ``tell`` gets remarks, such as
+    workers of another version.
+
+    Raises:
+        ReadError: no file could be read; where only some could not, ``Ranks.unread`` says which and why.
+        TracehunchError: the engine is not installed, or its scheduler cannot be reached.
+
+    """
+    asked = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+    found = discover(asked)
+    examined = run(
+        found.sources,
+        engine=engine,
+        workers=workers,
+        scheduler=scheduler,
+        max_memory=max_memory,
+        progress=progress,
+        tell=tell,
+    )
+    examined += [missed(one) for one in found.missed]
+    names = [printable(os.fspath(path), 300) for path in asked]
+    together = compare(examined, asked=names)
+    if not any(isinstance(one, RankSummary) for one in examined):
+        raise _nothing(together, found, names)
+    return replace(together, notices=(*together.notices, *found.notices))
+
+
+def _nothing(together: Ranks, found: Discovered, names: Sequence[str]) -> ReadError:
+    """Return the error of a job of which nothing could be read, with the first reason."""
+    todo = "give the traces of all ranks, or a folder of them"
+    if not together.unread:
+        why = "; ".join(notice.message for notice in found.notices) or "there is no file"
+        return ReadError(f"no trace in {', '.join(names) or 'nothing'}", why, todo)
+    first, more = together.unread[0], len(together.unread) - 1
+    others = f" (and {more:,} more could not be read)" if more else ""
+    said = "; " in first.why  # what to do
+    return ReadError(f"{first.source}: {first.what}", first.why + others, "" if said else todo)

@@ -1,0 +1,54 @@
+"""How much communication is exposed, and what of it is waiting."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tests.compare.ranks.summaries import job
+
+from tracehunch.compare.ranks import compare
+
+
+def exposed(ranks):
+    return next((one for one in compare(ranks).findings if one.id == "exposed-communication"), None)
+
+
+def test_waiting_and_moving_add_up_to_what_the_ranks_expose(examined):
+    ranks = [examined(f"h200/ranks/ddp/rank{i}") for i in (0, 1)]
+    found = exposed(ranks)
+    whole = sum(part.exposed_communication_ns for one in ranks for part in one.breakdown) / 6e3  # of 6 steps
+    assert f"{whole / 1e3:.3f} ms a step" in found.summary
+    moving, waiting, unknown = 0.5486, 6.726, 1.195
+    assert moving + waiting + unknown == pytest.approx(whole / 1e3, abs=0.002)
+    assert "548.6 us moves data, 6.726 ms waits for other ranks, 1.195 ms cannot be told" in found.summary
+    assert found.severity == "note"
+
+
+def test_the_rank_that_only_runs_ahead_is_named(examined):
+    cause = exposed([examined(f"h200/ranks/ddp/rank{i}") for i in (0, 1)]).cause
+    assert "Rank 1 waits most, 18.45 ms a step overlapped or not, mostly for rank 0" in cause
+    assert "the host of rank 1 runs ahead of that of rank 0" in cause
+
+
+def test_what_moves_data_is_at_stake_and_no_more_than_compute_can_hide():
+    ranks = job(2, transfer := 8)
+    assert transfer == 8
+    found = exposed(ranks)
+    assert found.time_at_stake_us == pytest.approx(800, rel=0.05)  # four of 200 us a step
+    few = [replace(one, breakdown=(replace(one.breakdown[0], compute_ns=1_600_000),)) for one in ranks]
+    assert exposed(few).time_at_stake_us == pytest.approx(200, rel=0.01)
+
+
+def test_nothing_is_said_where_hardly_anything_is_exposed():
+    ranks = [
+        replace(one, breakdown=(replace(one.breakdown[0], exposed_communication_ns=9_000),)) for one in job(2)
+    ]
+    assert exposed(ranks) is None
+
+
+def test_ranks_that_take_turns_are_not_blamed():
+    late = np.zeros((3, 9), dtype=np.int64)
+    late[np.arange(9) % 3, np.arange(9)] = 900_000
+    assert "for no rank in particular: they take turns" in exposed(job(3, 9, late_ns=late)).cause

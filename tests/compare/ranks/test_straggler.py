@@ -1,0 +1,170 @@
+"""Who is named for making others wait, and who is not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from tests.compare.ranks.made import Straggler, make
+from tests.compare.ranks.recorded import DATA
+from tests.compare.ranks.summaries import job
+
+from tracehunch.compare.ranks import compare
+from tracehunch.compare.ranks.examine import examine
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MS = 1_000_000
+
+
+def straggler(examined):
+    found = [one for one in compare(examined).findings if one.id == "straggler"]
+    return found[0] if found else None
+
+
+@cache
+def recorded(name):
+    return tuple(examine(DATA / "h200_ranks" / name / f"rank{i}.json.xz") for i in (0, 1))
+
+
+def test_extra_products_on_one_gpu_from_the_fourth_step_on():
+    found = straggler(recorded("ddp_gpu_straggler"))
+    assert found.severity == "warning"
+    assert "rank 1 makes the others wait" in found.summary
+    assert "from step 4 on: aten::mm takes 12.1" in found.summary
+
+
+def test_a_host_that_sleeps_in_each_step():
+    found = straggler(recorded("ddp_host_straggler"))
+    assert (found.severity, found.confidence) == ("warning", "high")
+    assert "throughout: load_batch takes 20.30 ms on the host, nothing on the other rank" in found.summary
+    assert 20_000 < found.time_at_stake_us < 27_000
+
+
+def test_no_straggler_where_ranks_take_turns():
+    """Though rank 1 waits 154 ms for rank 0, whose host is behind, and rank 0 only 6 ms for rank 1."""
+    assert straggler(recorded("ddp_turns")) is None
+
+
+def test_a_rank_that_runs_ahead_is_no_reason_to_warn(examined):
+    for name in ("ddp", "tp"):
+        found = straggler([examined(f"h200/ranks/{name}/rank{i}") for i in (0, 1)])
+        assert found is None or (found.severity, found.confidence) == ("note", "low")
+
+
+def of_steps(which, number=10, ranks=4, extra=2 * MS):
+    """Rank 2 is late in some steps: how late ranks are, and what their GPUs need."""
+    late = np.zeros((ranks, number), dtype=np.int64)
+    late[2, which] = extra
+    return {"ranks": ranks, "number": number, "late_ns": late, "busy": 2 * MS + late}
+
+
+@pytest.mark.parametrize(
+    ("which", "when"),
+    [
+        (slice(None), "throughout"),
+        (slice(6, None), "from step 6 on"),
+        (slice(4, None, 2), "from step 4 on, in every second step"),
+        ([1, 2, 5, 9], "from step 1 on, in 4 of 9 steps"),
+    ],
+)
+def test_since_when_and_how_much(which, when):
+    found = straggler(job(**of_steps(which)))
+    assert f", {when}: its GPU needs" in found.summary
+    assert "rank 2 makes" in found.summary
+    assert found.time_at_stake_us == pytest.approx(2_000, rel=0.03)
+    assert found.severity == "warning"
+    assert found.evidence
+
+
+def test_once_is_not_a_habit():
+    assert straggler(job(**of_steps([5]))) is None
+
+
+def test_ranks_that_take_turns():
+    late = np.zeros((4, 12), dtype=np.int64)
+    late[np.arange(12) % 4, np.arange(12)] = 2 * MS
+    assert straggler(job(4, 12, late_ns=late, busy=2 * MS + late)) is None
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_noise(seed):
+    noise = np.random.default_rng(seed)
+    late = noise.integers(0, 100_000, (4, 10))
+    host = noise.normal(5 * MS, 300_000, (4, 10)).astype(np.int64)
+    assert straggler(job(4, 10, late_ns=late, host=host, seed=seed)) is None
+
+
+def test_more_work_for_which_nobody_waits():
+    assert straggler(job(4, busy=[[2 * MS], [2 * MS], [4 * MS], [2 * MS]])) is None
+
+
+def test_two_ranks_of_a_slow_node_are_named_together():
+    late = np.zeros((8, 10), dtype=np.int64)
+    late[4:6] = 2 * MS
+    found = straggler(job(8, 10, late_ns=late, busy=2 * MS + late))
+    assert found.summary.startswith("ranks 4-5 make the others wait")
+
+
+def test_stages_of_a_pipeline_wait_by_design():
+    ranks = job(**of_steps(slice(None)))
+    sends = [replace(one, collectives=replace(one.collectives, kinds=("send",))) for one in ranks]
+    assert straggler(sends) is None
+    assert "pipeline-stages" in [one.code for one in compare(sends).notices]
+
+
+def test_of_a_slow_host_the_op_is_named():
+    late = np.zeros((4, 10), dtype=np.int64)
+    late[1] = 3 * MS
+    ranks = job(4, 10, late_ns=late, host=3 * MS + late)
+    ranks = [
+        replace(one, host_time_us_by_op={"aten::mm": 900.0, "decode": 30_000.0 * (one.rank == 1)})
+        for one in ranks
+    ]
+    found = straggler(ranks)
+    assert "rank 1" in found.summary
+    assert "decode takes 3.000 ms on the host, nothing on the median rank" in found.summary
+
+
+def test_a_slow_host_of_a_pair_is_a_note_where_nothing_in_particular_is_slow():
+    late = np.zeros((2, 10), dtype=np.int64)
+    late[1] = 2 * MS
+    found = straggler(job(2, 10, late_ns=late, host=5 * MS + late))
+    assert (found.severity, found.confidence) == ("note", "low")
+
+
+def test_without_steps_only_a_reason_of_its_own_makes_a_straggler():
+    ranks = recorded("ddp_host_straggler")
+
+    def without(one):
+        calls = one.collectives
+        return replace(one, steps=(), collectives=replace(calls, step=np.full_like(calls.step, -1)))
+
+    found = straggler([without(one) for one in ranks])
+    assert (found.scope, found.severity) == ("whole", "warning")
+    assert "load_batch takes 162" in found.summary
+    assert straggler([without(one) for one in recorded("ddp_turns")]) is None
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory) -> Path:
+    return tmp_path_factory.mktemp("job")
+
+
+@pytest.mark.parametrize(("how", "what"), [("gpu", "aten::mm"), ("host", "nccl:all_reduce")])
+def test_planted_in_files_with_hosts_whose_clocks_are_apart(files, how, what):
+    made = make(
+        files / how, 4, repeat=2, ranks_per_host=2, clock_ns=lambda host: host * 7_000_000_000,
+        straggler=Straggler(2, 2_000, how, from_step=4),
+    )  # fmt: skip
+    found = compare([examine(path) for path in made.paths])
+    one = next(finding for finding in found.findings if finding.id == "straggler")
+    assert "rank 2 makes the others wait 2.00" in one.summary
+    assert f"from step 4 on: {what} takes" in one.summary
+    assert one.time_at_stake_us == pytest.approx(2_000, rel=0.02)
+    assert [clock.offset_ns for clock in found.clocks] == pytest.approx([0, 0, 7e9, 7e9], abs=5_000)
+    assert len(found.matched) == made.collectives
