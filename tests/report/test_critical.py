@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from tests.compare.critical.made import Made
@@ -12,7 +13,9 @@ from tracehunch.judge import examine
 from tracehunch.report import critical_json, critical_markdown, critical_terminal
 from tracehunch.report.html import look_page
 from tracehunch.report.layout import View
-from tracehunch.trace import read_bytes
+from tracehunch.trace import read, read_bytes
+
+RANK = Path(__file__).parents[1] / "data" / "h200" / "ranks" / "ddp" / "rank1.json.gz"
 
 
 @pytest.fixture(scope="module")
@@ -34,6 +37,15 @@ def test_terminal(pair, width):
     assert "\x1b" not in shown
     assert "The GPU bounds it: 94% of the path is its work." in shown
     assert "-88%" in shown
+
+
+def test_a_rank_that_waits_for_others_is_not_the_one_to_look_at():
+    look = examine(read(RANK))
+    path = critical_path(look.facts)
+    shown = critical_terminal.render(look, path, view=View(width=100))
+    assert "Other ranks or the network bound it: 73% of the path is collectives" in " ".join(shown.split())
+    assert shown.rstrip().endswith("Next: tracehunch ranks FOLDER")
+    assert "Next: <code>tracehunch ranks FOLDER</code>" in critical_markdown.render(look, path)
 
 
 def test_json(pair):

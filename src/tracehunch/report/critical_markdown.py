@@ -14,24 +14,25 @@ if TYPE_CHECKING:
     from tracehunch.verdict import Look
 
 
-def render(look: Look, path: CriticalPath, *, source: str = "") -> str:
+def render(look: Look, path: CriticalPath, *, source: str = "", top: int = rows.LONGEST) -> str:
     """Return the report, ending in a newline."""
     source = source or look.facts.tree.trace.label
     blocks = [
         marker("critical-path"),
         f"## tracehunch look --critical-path {code(source)}",
         table((("<", None), ("<", None)), [(k, text(v)) for k, v in summary.recorded_on(look)]),
-        *path_blocks(path),
-        f"Next: {code(summary.next_command(look, source))}",
+        *path_blocks(path, top),
+        f"Next: {code(rows.next_command(look, path, source))}",
     ]
     return for_comment("\n\n".join(blocks) + "\n")
 
 
-def path_blocks(path: CriticalPath) -> list[str]:
+def path_blocks(path: CriticalPath, top: int = rows.LONGEST) -> list[str]:
     """Return the sections."""
     kinds = [(r.share, r.time, text(r.kind), text(r.meaning)) for r in rows.kind_rows(path)]
     longest = [
-        (r.share, r.time, r.stretches, text(r.kind), code(r.what), r.events) for r in rows.long_rows(path)
+        (r.share, r.time, r.stretches, text(r.kind), code(r.what), r.events)
+        for r in rows.long_rows(path, top)
     ]
     answers = [(text(r.gain), r.time, text(r.title), text(r.then)) for r in rows.what_if_rows(path)]
     below = [rows.without_gain(path), rows.untold(path) and f"cannot tell {rows.untold(path)}", *path.notes]
@@ -51,7 +52,7 @@ def path_blocks(path: CriticalPath) -> list[str]:
             ),
             longest,
         ),
-        text(rows.rest(path)),
+        text(rows.rest(path, top)),
         "### What if",
         table((("gain", None), ("to", None), ("<if", None), ("<then mostly", None)), answers)
         if answers

@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from tracehunch.compare.critical import Kind
+from tracehunch.report import summary
 from tracehunch.units import count, join, percent, printable, share, time_us
 
 if TYPE_CHECKING:
     from tracehunch.compare.critical import CriticalPath, WhatIf
+    from tracehunch.verdict import Look
 
 LONGEST: Final = 10
 _EVENTS: Final = 3
@@ -17,6 +19,7 @@ _GPU: Final = (Kind.KERNEL, Kind.COPY, Kind.MEMSET, Kind.COMMUNICATION, Kind.DEV
 _HOST: Final = (Kind.OP, Kind.OUTSIDE, Kind.LAUNCH, Kind.CALL, Kind.LOADING, Kind.PROFILER)
 _SHORT: Final = (*_GPU, Kind.LATENCY, Kind.UNKNOWN)
 _BOUND: Final = 0.6
+_MOSTLY: Final = 0.5
 _LEAST: Final = 0.001
 """Part of a step below which a gain is none."""
 
@@ -31,7 +34,7 @@ MEANING: Final = {
     Kind.OP: "host time of ops, without their calls",
     Kind.CALL: "other calls: events, queries, allocations",
     Kind.WAIT: "what calls that wait cost beyond the wait",
-    Kind.OUTSIDE: "host time outside ops: Python, C++",
+    Kind.OUTSIDE: "host time between ops: Python, C++",
     Kind.LOADING: "making batches",
     Kind.PROFILER: "the profiler's own work",
     Kind.UNKNOWN: "nothing says what was waited for",
@@ -78,6 +81,16 @@ def title(path: CriticalPath) -> str:
     return f"{name}{which.get(path.chosen, '')}: {time_us(path.length_ns / 1e3)}"
 
 
+def is_bound_by_ranks(path: CriticalPath) -> bool:
+    """Whether most of the path is communication: what it waits for, only the traces of all ranks show."""
+    return dict(path.kinds).get(Kind.COMMUNICATION, 0) > _MOSTLY * path.length_ns
+
+
+def next_command(look: Look, path: CriticalPath, source: str) -> str:
+    """Return the next command to type."""
+    return "tracehunch ranks FOLDER" if is_bound_by_ranks(path) else summary.next_command(look, source)
+
+
 def verdict(path: CriticalPath) -> str:
     """Say in a sentence who bounds it."""
     total = path.length_ns
@@ -85,6 +98,9 @@ def verdict(path: CriticalPath) -> str:
     gpu, host = (sum(sums.get(kind, 0) for kind in kinds) for kinds in (_GPU, _HOST))
     if not total:
         return "nothing that took time"
+    if is_bound_by_ranks(path):
+        part = share(sums[Kind.COMMUNICATION], total)
+        return f"Other ranks or the network bound it: {part} of the path is collectives, waiting included."
     if host >= _BOUND * total:
         return f"The host bounds it: {share(host, total)} of the path is host work."
     if gpu >= _BOUND * total:

@@ -25,8 +25,15 @@ _LONGEST: Final = (
 _WHAT_IFS: Final = (Column("gain"), Column("to"), Column("if", "left"), Column("then mostly", "left"))
 
 
-def render(look: Look, path: CriticalPath, *, view: View | None = None, source: str = "") -> str:
-    """Return the report: what was recorded, the path, what would shorten it."""
+def render(
+    look: Look,
+    path: CriticalPath,
+    *,
+    view: View | None = None,
+    source: str = "",
+    top: int = rows.LONGEST,
+) -> str:
+    """Return the report: what was recorded, the path with so many of the longest, what would shorten it."""
     view = view or View()
     source = source or look.facts.tree.trace.label
     lines: list[Line] = [(Span(printable(source), "bold"),)]
@@ -35,12 +42,12 @@ def render(look: Look, path: CriticalPath, *, view: View | None = None, source: 
     for notice in summary.notices(look):
         mark = Span("  ! ", "bold yellow" if notice.lossy else "yellow")
         lines += paragraph(f"{notice.code}: {notice.message}", view, first=(mark,))
-    lines += path_lines(path, view)
-    ending = summary.next_command(look, source)
+    lines += path_lines(path, view, top)
+    ending = rows.next_command(look, path, source)
     return draw([*lines, (), (Span("Next: ", "dim"), Span(ending, "bold"))], view)
 
 
-def path_lines(path: CriticalPath, view: View) -> list[Line]:
+def path_lines(path: CriticalPath, view: View, top: int = rows.LONGEST) -> list[Line]:
     """Return the section."""
     lines = heading("Critical path", f"of {rows.title(path)}")
     lines += paragraph(rows.verdict(path), view, indent=2)
@@ -50,10 +57,10 @@ def path_lines(path: CriticalPath, view: View) -> list[Line]:
     lines += heading("Longest on it", "by what took the time; events are positions in traceEvents")
     cells = [
         [row.share, row.time, row.stretches, row.kind, row.brief, row.events.split(",")[0]]
-        for row in rows.long_rows(path)
+        for row in rows.long_rows(path, top)
     ]
     lines += table(_LONGEST, cells, view)
-    lines += _below(rows.rest(path), view)
+    lines += _below(rows.rest(path, top), view)
     lines += _what_ifs(path, view)
     for note in path.notes:
         lines += paragraph(note, view, first=("  ", Span("note", "bold"), "  "), indent=4, style="dim")

@@ -40,11 +40,21 @@ class Made:
         return self._number
 
     def gpu(
-        self, name: str, begin: float, end: float, *, stream: int = 7, of: int = 0, cat: str = "kernel"
+        self,
+        name: str,
+        begin: float,
+        end: float,
+        *,
+        stream: int = 7,
+        of: int = 0,
+        cat: str = "kernel",
+        device: int = 0,
+        **more: int,
     ) -> None:
         """Add an activity of a launch."""
-        row = {"ph": "X", "cat": cat, "name": name, "pid": 0, "tid": stream, "ts": begin, "dur": end - begin}
-        args = {"device": 0, "stream": stream, "correlation": of}
+        row = {"ph": "X", "cat": cat, "name": name, "pid": device, "tid": stream, "ts": begin}
+        row["dur"] = end - begin
+        args = {"device": device, "stream": stream, "correlation": of, **more}
         self.events.append({**row, "args": args})
 
     def launch(  # a call and its kernel

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,8 @@ DATA = Path(__file__).parents[2] / "data"
 TRACES = (
     "h200/seeds/naive",
     "h200/seeds/sdpa_flash",
+    "h200/seeds/sdpa_efficient",
+    "h200/faults/contiguous_copy",
     "h200/faults/tiny_batch",
     "h200/faults/sync_item",
     "h200/faults/two_streams",
@@ -44,7 +47,7 @@ def test_each_nanosecond_has_one_owner_and_the_simulation_gives_the_recording_ba
     assert sum(time for _, time in path.kinds) == path.length_ns > 0
     assert sum(one.time_ns for one in path.contributors) == path.length_ns
     assert path.residual_ns == 0
-    assert all(one.after_ns is not None and one.after_ns >= 0 for one in path.what_ifs)
+    assert all(one.after_ns is not None and 0 <= one.after_ns <= path.length_ns for one in path.what_ifs)
 
 
 def test_the_whole_trace_of_a_step_that_is_the_whole():
@@ -55,6 +58,32 @@ def test_the_whole_trace_of_a_step_that_is_the_whole():
     rows = [e for e in rows if e.get("cat") in kept]
     span = max(e["ts"] + e["dur"] for e in rows) - min(e["ts"] for e in rows)
     assert path.length_ns / 1e3 == pytest.approx(span, abs=0.01)
+
+
+@pytest.mark.parametrize("name", ["h200/faults/clean", "h200/ranks/ddp/rank1", "h200/seeds/sdpa_efficient"])
+def test_steps_that_follow_each_other_add_up(name):
+    steps = path_of(name).calls
+    first = path_of(name)
+    numbers = range(2, 2 + steps)
+    parts = [path_of(name, f"{first.scope}#{number}") for number in numbers]
+    assert all(one.end_ns == after.start_ns for one, after in pairwise(parts))
+
+
+@pytest.mark.parametrize(
+    ("with_copies", "without"),
+    [
+        ("h200/seeds/naive", "h200/seeds/naive_inplace"),
+        ("h200_waits/pinned_compute_stream", "h200_waits/prefetch_side_stream"),  # there they are hidden
+    ],
+)
+def test_copies_free_is_what_the_same_without_them_takes(with_copies, without):
+    (copies,) = (one for one in path_of(with_copies).what_ifs if one.id == "copies")
+    assert copies.after_ns == pytest.approx(path_of(without).length_ns, rel=0.005)
+
+
+def test_where_steps_overlap_differently_it_is_said_that_what_if_goes_by_all():
+    assert any("median change of the 3 steps" in note for note in path_of("h200/seeds/sdpa_efficient").notes)
+    assert not any("median change" in note for note in path_of("h200/seeds/naive").notes)
 
 
 def test_many_small_launches_are_bound_by_the_host():
@@ -73,6 +102,13 @@ def test_large_kernels_are_bound_by_the_gpu():
 def test_a_step_bound_by_the_gpu_is_as_long_as_its_host_on_an_infinitely_fast_one():
     path = path_of("h200/seeds/naive")
     assert next(one for one in path.what_ifs if one.id == "gpu").after_ns == path.host_ns
+
+
+def test_an_infinitely_fast_gpu_still_waits_for_other_ranks():
+    path = path_of("h200/ranks/ddp/rank1")
+    after = {one.id: one.after_ns for one in path.what_ifs}
+    assert after["communication"] < after["gpu"]  # 73 % of the path is collectives
+    assert after["gpu"] > 0.95 * path.length_ns
 
 
 def test_items_make_the_host_wait():

@@ -41,8 +41,19 @@ def critical_path(facts: Facts, scope: str | None = None) -> CriticalPath:
     residual_ns = int(residual[np.argmax(np.abs(residual))]) if residual.size else 0
     begin = walk.start_ns[-1] if walk.edge else target.begin_ns
     before_ns = max(begin - target.begin_ns, 0)
+    end = walk.end_ns[0] if walk.edge else begin
     kinds = kinds_of(stretches)
-    notes = notes_of(tree, graph, apart, dict(kinds), before_ns=before_ns, residual_ns=residual_ns)
+    asked = WhatIfs(graph, simulator, target, apart, end - begin)
+    answers = asked.answers(stretches)
+    notes = notes_of(
+        tree,
+        graph,
+        apart,
+        dict(kinds),
+        before_ns=before_ns,
+        residual_ns=residual_ns,
+        averaged_over=asked.averaged_over,
+    )
     return CriticalPath(
         scope=target.scope.name,
         name=target.name,
@@ -50,11 +61,11 @@ def critical_path(facts: Facts, scope: str | None = None) -> CriticalPath:
         calls=len(target.scope.calls),
         host_ns=target.end_ns - target.begin_ns,
         start_ns=begin,
-        end_ns=walk.end_ns[0] if walk.edge else begin,
+        end_ns=end,
         before_ns=before_ns,
         kinds=kinds,
         contributors=contributors_of(tree, stretches),
-        what_ifs=WhatIfs(graph, simulator, target, apart).answers(stretches),
+        what_ifs=answers,
         notes=tuple(notes),
         residual_ns=residual_ns,
         event=None if target.call.row == NONE else int(tree.trace.event[target.call.row]),

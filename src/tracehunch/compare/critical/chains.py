@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tracehunch.tree import NONE
+
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from tracehunch.compare.critical.segments import Segments
-    from tracehunch.trace.model import Int64
+    from tracehunch.trace.model import Int64, Trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,3 +76,22 @@ def _within_call(points: Int64, start: Int64, end: Int64) -> NDArray[np.bool_]:
     at = np.searchsorted(start, points, "left") - 1
     inside: NDArray[np.bool_] = (at >= 0) & (points < end[np.maximum(at, 0)])
     return inside
+
+
+class CallNodes:
+    """Finds the node at which a call begins; that of the call around it where it lies in another one."""
+
+    def __init__(self, trace: Trace, chains: Mapping[int, Chain]) -> None:
+        self._trace, self._chains = trace, chains
+        self._begin = np.full(len(trace), NONE, dtype=np.int64)
+        for chain in chains.values():
+            self._begin[chain.calls] = chain.begin
+
+    def begin(self, rows: Int64) -> Int64:
+        """Return the nodes of some calls; the next node is that of a call's return."""
+        found = self._begin[rows]
+        for at in np.flatnonzero(found == NONE).tolist():
+            chain = self._chains[int(self._trace.thread[rows[at]])]
+            start = self._trace.start_ns[chain.calls]
+            found[at] = chain.begin[int(np.searchsorted(start, self._trace.start_ns[rows[at]], "right")) - 1]
+        return found

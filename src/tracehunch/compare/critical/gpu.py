@@ -34,10 +34,17 @@ class Activities:
     launch: Int64  # row; NONE: not within the window, or unknown
     called_ns: Int64  # start of the launch call; NEVER
     launched_ns: Int64  # end of the launch call; NEVER
+    queued_ns: Int64  # the latest that it can have been put on its stream; NEVER: before the window
     previous: Int64  # the activity before on the stream; NONE
 
     def __len__(self) -> int:
         return self.row.size
+
+    @property
+    def owner_ns(self) -> Int64:
+        """When the host launched each, or at the latest can have done so; NEVER: before the window."""
+        found: Int64 = np.where(self.launch != NONE, self.called_ns, self.queued_ns)
+        return found
 
     def of_stream(self, stream: int) -> slice:
         """Where a stream's activities are."""
@@ -86,6 +93,10 @@ def activities_of(tree: Tree, process: int, span: tuple[int, int]) -> Activities
     order = np.lexsort((gpu[table], start, stream))
     table, stream, start = table[order], stream[order], start[order]
     launch = np.where(within[table], launch[table], NONE)
+    placed = known | _is_before_recording(tree, gpu)
+    launched = launch
+    if table.size:
+        launched = np.where(launch == NONE, NEVER, trace.end_ns()[np.where(launch == NONE, 0, launch)])
     return Activities(
         row=gpu[table],
         start_ns=start,
@@ -94,11 +105,27 @@ def activities_of(tree: Tree, process: int, span: tuple[int, int]) -> Activities
         device=trace.gpu.device[table].astype(np.int64),
         launch=launch,
         called_ns=np.where(launch == NONE, NEVER, called[table]),
-        launched_ns=np.where(launch == NONE, NEVER, trace.end_ns()[np.where(launch == NONE, 0, launch)])
-        if table.size
-        else launch,
+        launched_ns=launched,
+        queued_ns=_queued(stream, np.where(placed[table], launched, start), placed[table]),
         previous=_previous(stream),
     )
+
+
+def _is_before_recording(tree: Tree, rows: Int64) -> NDArray[np.bool_]:
+    """Tell which activities were launched before the first call that was recorded: numbers only rise."""
+    number = tree.trace.correlation
+    first = number[tree.launches][number[tree.launches] > 0].min(initial=np.iinfo(np.int64).max)
+    found: NDArray[np.bool_] = (number[rows] > 0) & (number[rows] < first) & (tree.launches.size > 0)
+    return found
+
+
+def _queued(stream: Int64, latest: Int64, known: NDArray[np.bool_]) -> Int64:
+    """Where a launch is not known it came before that of the next activity on the stream, and the start."""
+    found = latest.copy()
+    for at in np.flatnonzero(~known)[::-1].tolist():
+        if at + 1 < found.size and stream[at + 1] == stream[at] and found[at + 1] != NEVER:
+            found[at] = min(found[at], found[at + 1])
+    return found
 
 
 def _previous(stream: Int64) -> Int64:

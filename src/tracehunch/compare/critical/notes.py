@@ -17,9 +17,8 @@ if TYPE_CHECKING:
 
 _HOST: Final = (Kind.OP, Kind.OUTSIDE, Kind.LAUNCH, Kind.CALL)
 _MOSTLY: Final = 0.5
-_RECORD: Final = (
-    "experimental_config=torch._C._profiler._ExperimentalConfig(enable_cuda_sync_events=True) records it"
-)
+_SOME: Final = 0.01
+_RECORD: Final = "enable_cuda_sync_events=True in the profiler's experimental_config records it"
 
 
 def notes_of(
@@ -30,6 +29,7 @@ def notes_of(
     *,
     before_ns: int,
     residual_ns: int,
+    averaged_over: int,
 ) -> Iterator[str]:
     """Yield what applies, the weightiest first."""
     total = sum(kinds.values())
@@ -53,8 +53,13 @@ def notes_of(
     if sum(kinds.get(kind, 0) for kind in _HOST) > _MOSTLY * total:
         yield "recording slows the host down: without the profiler its part is smaller"
     yield from _inferred(tree, graph)
-    if kinds.get(Kind.UNKNOWN):
+    if kinds.get(Kind.UNKNOWN, 0) > _SOME * total:
         yield f"for {share(kinds[Kind.UNKNOWN], total)} of it nothing in the trace says what was waited for"
+    if averaged_over:
+        yield (
+            "host and GPU overlap differently in each step: what if goes by the median change of "
+            f"the {averaged_over} steps around it"
+        )
     if tree.skewed:
         yield "the GPU's clock is behind the host's: it was set right by what no work can have been early"
     if residual_ns:
@@ -66,6 +71,6 @@ def _inferred(tree: Tree, graph: Graph) -> Iterator[str]:
     if guessed:
         waits = plural(guessed, "wait of a stream for another is", "waits of streams for others are")
         yield f"{waits} inferred from when they were launched and ran; {_RECORD}"
-    elif graph.waits and not tree.trace.rows(Cat.SYNC).size:
-        waits = plural(len(graph.waits), "call", "calls")
+    elif graph.host.waits and not tree.trace.rows(Cat.SYNC).size:
+        waits = plural(len(graph.host.waits), "call", "calls")
         yield f"which work {waits} waited for is inferred; {_RECORD}"

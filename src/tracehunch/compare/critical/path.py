@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from tracehunch.compare.critical.edges import EdgeKind
+from tracehunch.compare.critical.gpu import NEVER
 from tracehunch.compare.critical.model import Contributor, Kind
 from tracehunch.compare.critical.segments import Part
 from tracehunch.trace.model import Cat
@@ -65,11 +66,9 @@ def path_of(graph: Graph, simulator: Simulator, run: Run, target: Target) -> Wal
 
 def _end(graph: Graph, run: Run, thread: int, moment_ns: int) -> int:
     """Return the node that ends last: the host's at a moment, or of what was launched until then."""
-    host = graph.chains[thread].at(moment_ns, last=True)
+    host = graph.host.chains[thread].at(moment_ns, last=True)
     gpu = graph.gpu
-    mine = np.flatnonzero((gpu.launch != NONE) & (gpu.called_ns < moment_ns))
-    if not (gpu.launch != NONE).any():  # nobody knows who launched what
-        mine = np.flatnonzero(gpu.end_ns > NONE)
+    mine = np.flatnonzero((gpu.owner_ns != NEVER) & (gpu.owner_ns < moment_ns))
     nodes = [host, *(graph.start_of(mine) + 1).tolist()]
     found: int = max(nodes, key=lambda node: (run.time_ns[node], node))
     return found
@@ -95,6 +94,7 @@ class Stretches:
         self._steps = is_step(tree.trace)
         self._collective = np.zeros(len(tree.trace), dtype=bool)
         self._collective[collectives] = True
+        self._waits = {wait.row: wait for wait in graph.host.waits}
 
     def of(self, walk: Walk) -> Iterator[Stretch]:
         """Yield every stretch, the last one first; their times sum to the path's length."""
@@ -108,9 +108,14 @@ class Stretches:
             elif kind == EdgeKind.WORK:
                 yield Stretch(self.kind_of(row), *self._work(row), row, end - start)
             elif kind == EdgeKind.RETURN:
-                yield Stretch(Kind.WAIT, *self._call(row), row, end - start)
+                yield Stretch(KIND_OF_PART[self._waits[row].part], *self._call(row), row, end - start)
             else:
                 yield from self._start(edge, kind, row, end - start)
+
+    def launch_of(self, rows: Int64) -> Int64:
+        """Rows of the calls that launched some activities; NONE where not known."""
+        found: Int64 = self._tree.launch[rows].astype(np.int64)
+        return found
 
     def without_launch(self, rows: Int64) -> int:
         """Count the activities of which nobody knows who launched them, and when."""
@@ -143,23 +148,31 @@ class Stretches:
             yield Stretch(
                 Kind.LATENCY if kind == EdgeKind.LAUNCH else Kind.DEVICE, f"before {name}", detail, row, usual
             )
-        if took > usual:
+        launch = int(self._tree.launch[row])
+        if took > usual and kind == EdgeKind.LAUNCH and self._is_seen_through(launch):
+            yield Stretch(Kind.WAIT, *self._call(launch), launch, took - usual)  # such as staging a copy
+        elif took > usual:
             yield Stretch(Kind.UNKNOWN, f"before {name}", detail, row, took - usual)
 
+    def _is_seen_through(self, call: int) -> bool:
+        wait = self._waits.get(call)
+        return wait is not None and wait.sees_through
+
     def _host(self, thread: int, start: int, end: int) -> Iterator[Stretch]:
-        found = self._graph.chains[thread].segments.within(start, end)
+        found = self._graph.host.chains[thread].segments.within(start, end)
         times = (found.end_ns - found.start_ns).tolist()
         for row, part, time in zip(found.row.tolist(), found.part.tolist(), times, strict=True):
             yield Stretch(KIND_OF_PART[Part(part)], *self._host_name(row, Part(part)), row, time)
 
     def _host_name(self, row: int, part: Part) -> tuple[str, str]:
-        if row == NONE:
-            return "outside annotations", ""
+        if part == Part.IDLE:
+            return "a thread that waits for work", ""
         if part in (Part.LAUNCH, Part.WAIT, Part.CALL):
             return self._call(row)
-        if self._steps[row]:
-            return "outside annotations", ""
-        return self._tree.trace.name_of(row), ""
+        if row == NONE or self._steps[row]:
+            return "between ops", ""
+        name = self._tree.trace.name_of(row)
+        return (f"between ops in {name}" if part == Part.OUTSIDE else name), ""
 
 
 def contributors_of(tree: Tree, stretches: list[Stretch]) -> tuple[Contributor, ...]:

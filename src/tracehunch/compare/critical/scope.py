@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
-from tracehunch.compare.critical.graph import Window
+from tracehunch.compare.critical.window import Window
 from tracehunch.errors import TracehunchError
 from tracehunch.tree import NONE, Call, Scope, Tree
 from tracehunch.tree.names import STEP_PREFIX
