@@ -28,6 +28,16 @@ def test_union_is_the_number_of_units_covered(spans):
     assert found == {g: len(units) for g, units in covered.items()}
 
 
+@given(SPANS)
+def test_groups_that_lie_years_apart_do_not_mix(spans):
+    unit = 2**55  # ns: more than a year, so that all groups one after the other exceed 64 bits
+    group, start, end = columns(spans)
+    keys, lengths = union_by_group(group, start * unit, end * unit, np.arange(len(spans)))
+    short_keys, short = union_by_group(group, start, end, np.arange(len(spans)))
+    assert np.array_equal(keys, short_keys)
+    assert np.array_equal(lengths, short * unit)
+
+
 @given(
     SPANS, st.lists(st.tuples(st.integers(0, 5), st.integers(0, 24)), min_size=1, max_size=30, unique=True)
 )

@@ -43,6 +43,7 @@ from tracehunch.checks import (
 )
 from tracehunch.checks._ranking import ranked
 from tracehunch.facts.model import Facts
+from tracehunch.trace.collecting import uncollected
 from tracehunch.verdict import CannotTell, Checked, Finding
 
 CHECKS: Final[tuple[ModuleType, ...]] = (
@@ -83,13 +84,14 @@ def run(facts: Facts) -> Checked:
     """Every check on one trace: findings by time at stake, and what no check could tell."""
     findings: list[Finding] = []
     cannot_tell: list[CannotTell] = []
-    for module in CHECKS:
-        for result in _outcomes(module, facts):
-            if isinstance(result, Finding):
-                findings.append(result)
-            else:
-                cannot_tell.append(result)
-    return Checked(ranked(findings, facts), tuple(cannot_tell))
+    with uncollected():
+        for module in CHECKS:
+            for result in _outcomes(module, facts):
+                if isinstance(result, Finding):
+                    findings.append(result)
+                else:
+                    cannot_tell.append(result)
+        return Checked(ranked(findings, facts), tuple(cannot_tell))
 
 
 def pages() -> Mapping[str, str]:

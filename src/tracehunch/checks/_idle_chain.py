@@ -15,6 +15,7 @@ from tracehunch.checks._idle_pieces import IdleCause
 from tracehunch.checks._spans import Spans
 from tracehunch.facts.intervals import Cover
 from tracehunch.trace.model import Int64, Trace
+from tracehunch.tree.keys import Lookup
 
 
 @dataclass(frozen=True)
@@ -29,8 +30,7 @@ class Chain:
 
     def position(self, launch_rows: Int64) -> Int64:
         """Return where launches stand in the chain."""
-        order = np.argsort(self.launches, kind="stable")
-        found: Int64 = order[np.searchsorted(self.launches, launch_rows, sorter=order)]
+        found: Int64 = self._by_row.position[np.searchsorted(self._by_row.keys, launch_rows)]
         return found
 
     def spent(self, cause: IdleCause) -> Int64:
@@ -41,9 +41,9 @@ class Chain:
         """Host time that went to a cause until any moments; ``spent`` is that of all entries."""
         at = np.minimum(np.searchsorted(self.end_ns, time_ns, "left"), self.end_ns.size - 1)
         found: Int64 = np.r_[0, spent[:-1]][at]
-        for thread, held in self.held.items():
+        for thread in self.held:
             mine = self.thread[at] == thread
-            cover = _cover(held.of(cause))
+            cover = self._cover(thread, cause)
             stop = np.clip(time_ns[mine], self.begin_ns[at[mine]], self.end_ns[at[mine]])
             found[mine] += cover.until(stop) - cover.until(self.begin_ns[at[mine]])
         return found
@@ -57,11 +57,27 @@ class Chain:
         """The causes that held anything up."""
         return frozenset(cause for held in self.held.values() for cause in np.unique(held.cause).tolist())
 
+    @cached_property
+    def _by_row(self) -> Lookup:
+        return Lookup.of(self.launches)
+
+    @cached_property
+    def _covers(self) -> dict[tuple[int, IdleCause], Cover]:
+        """What ``_cover`` made."""
+        return {}
+
+    def _cover(self, thread: int, cause: IdleCause) -> Cover:
+        """Return how a cause held up a thread."""
+        if (thread, cause) not in self._covers:
+            spans = self.held[thread].of(cause)
+            self._covers[thread, cause] = Cover(spans.start_ns, spans.end_ns)
+        return self._covers[thread, cause]
+
     def _within(self, cause: IdleCause, until_ns: Int64) -> Int64:
         found = np.zeros(until_ns.size, dtype=np.int64)
-        for thread, held in self.held.items():
+        for thread in self.held:
             mine = self.thread == thread
-            cover = _cover(held.of(cause))
+            cover = self._cover(thread, cause)
             found[mine] = cover.until(until_ns[mine]) - cover.until(self.begin_ns[mine])
         return found
 
@@ -83,7 +99,3 @@ def is_any(chain: Chain, time_ns: Int64, *causes: IdleCause) -> tuple[NDArray[np
     at = np.maximum(np.searchsorted(spans.start_ns, time_ns, "right") - 1, 0)
     inside = (spans.start_ns[at] <= time_ns) & (time_ns <= spans.end_ns[at])
     return inside, spans.end_ns[at]
-
-
-def _cover(spans: Spans) -> Cover:
-    return Cover(spans.start_ns, spans.end_ns)

@@ -72,7 +72,8 @@ def is_pytorchs_own(name: str) -> bool:
 def named(tree: Tree, wanted: Wanted, rows: Int64 | None = None) -> Bool:
     """Mask of the rows (all if None) whose name satisfies ``wanted``."""
     name = tree.trace.name if rows is None else tree.trace.name[rows]
-    hit: Bool = names_that(tree.trace, wanted)[name]
+    known = names_that(tree.trace, wanted)
+    hit: Bool = known[name] if known.any() else np.zeros(name.size, dtype=bool)
     return hit
 
 

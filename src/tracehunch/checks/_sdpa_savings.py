@@ -1,16 +1,17 @@
 """What SDPA calls would save without a known hazard: their time against that expected of the call mended."""
 
-from collections.abc import Callable, Mapping
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from tracehunch.predict.forecast import forecast
-from tracehunch.predict.roofline import AttentionTime
-from tracehunch.predict.sdpa import SdpaCall, TensorSpec
-from tracehunch.predict.traced import Group, TracedHazard
-from tracehunch.predict.traced.times import is_plausible
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from tracehunch.predict.sdpa import SdpaCall, TensorSpec
+    from tracehunch.predict.traced import Group, TracedHazard
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,13 @@ def saving_of(group: Group, hazard: TracedHazard) -> Saving | None:
     """Return what calls would save; None where the hazard costs no time of its own, or it cannot be told."""
     mended = _MENDED.get(hazard.hazard.id)
     times = [call.gpu_us for call in group.calls if call.gpu_us is not None]
-    if mended is None or not times or not is_plausible(hazard.case.call):
+    if mended is None or not times:
+        return None
+    from tracehunch.predict.forecast import forecast  # noqa: PLC0415  # sixty modules load if used
+    from tracehunch.predict.roofline import AttentionTime  # noqa: PLC0415  # likewise
+    from tracehunch.predict.traced.times import is_plausible  # noqa: PLC0415  # likewise
+
+    if not is_plausible(hazard.case.call):
         return None
     expected = forecast("auto", mended(hazard.case.call), hazard.case.env, clock="gpu").time
     if not isinstance(expected, AttentionTime):

@@ -1,22 +1,26 @@
 """How long scaled_dot_product_attention is expected to take in place of attention by hand."""
 
+from __future__ import annotations
+
 from functools import lru_cache
-from typing import Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 import numpy as np
 
 from tracehunch.checks._ancestry import called_op
-from tracehunch.checks._attention_by_hand import Sizes
-from tracehunch.checks._attention_work import ByHand
 from tracehunch.checks._fused_time import Estimate, from_unfused_matrix_time
 from tracehunch.checks._matrix import matrix_products
 from tracehunch.checks._peaks import gpu_of
 from tracehunch.checks._scopes import durations_us
-from tracehunch.facts.model import Facts
-from tracehunch.hardware import Gpu
-from tracehunch.predict.roofline import AttentionDims, AttentionTime, attention_time
-from tracehunch.trace.model import Int64
 from tracehunch.units import join
+
+if TYPE_CHECKING:
+    from tracehunch.checks._attention_by_hand import Sizes
+    from tracehunch.checks._attention_work import ByHand
+    from tracehunch.facts.model import Facts
+    from tracehunch.hardware import Gpu
+    from tracehunch.predict.roofline import AttentionTime
+    from tracehunch.trace.model import Int64
 
 Mask = Literal["none", "causal", "tensor"]
 
@@ -75,6 +79,12 @@ class _Call(NamedTuple):
 @lru_cache(maxsize=256)
 def _times(gpu: Gpu, call: _Call, *, backward: bool) -> list[tuple[str, AttentionTime]]:
     """Return the times of the fused kernels that may take a call."""
+    from tracehunch.predict.roofline import (  # noqa: PLC0415  # thirty modules load if used
+        AttentionDims,
+        AttentionTime,
+        attention_time,
+    )
+
     s = call.sizes
     dims = AttentionDims(s.batch, 1, s.queries, s.keys, s.head_dim, value_dim=s.value_dim)
     mask = call.mask == "tensor"

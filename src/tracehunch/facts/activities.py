@@ -1,7 +1,7 @@
 """GPU activities as columns: kind, time, device, and which distinct use (name under an op) each one is."""
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ from tracehunch.kernels import Identity, classify_activity, is_copy_kernel
 from tracehunch.trace.model import UNKNOWN_NS, Cat, Float64, Int64, Trace
 from tracehunch.tree import NONE, Tree
 from tracehunch.tree.keys import numbered
-from tracehunch.tree.names import names_that
+from tracehunch.tree.names import is_step_name, names_that
 
 KINDS: Final = ("kernel", "memcpy", "memset")
 KERNEL, MEMCPY, MEMSET = range(3)
@@ -118,16 +118,17 @@ def called_ops(tree: Tree, op: Int64) -> Int64:
     what the program wrote. Autograd's nodes, annotations and compiled regions end it.
     """
     trace = tree.trace
-    is_op = np.zeros(len(trace), dtype=bool)
-    is_op[tree.ops] = True
-    library = is_op & names_that(trace, is_library)[trace.name]
+    library = names_that(trace, is_library) & ~names_that(trace, is_step_name)
     called = op.copy()
-    rising = np.flatnonzero((op != NONE) & library[op]) if op.size else op
+    rising = np.flatnonzero(op != NONE)
+    above: NDArray[np.signedinteger[Any]] = op[rising]
     while rising.size:
-        above = tree.parent[called[rising]]
-        goes_on = (above != NONE) & library[above]
+        goes_on = np.flatnonzero(library[trace.name[above]] & (trace.cat[above] == Cat.CPU_OP))
         rising, above = rising[goes_on], above[goes_on]
         called[rising] = above
+        above = tree.parent[above]
+        inside = np.flatnonzero(above != NONE)
+        rising, above = rising[inside], above[inside]
     return called
 
 

@@ -5,6 +5,7 @@ from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tracehunch.facts.activities import Activities, activities
 from tracehunch.facts.activity_work import ActivityWork, activity_work
@@ -36,6 +37,16 @@ class Context:
     def gpu(self) -> Activities:
         """The GPU activities."""
         return activities(self.tree)
+
+    @cached_property
+    def gpu_row_numbers(self) -> NDArray[np.object_]:
+        """Their rows as Python's integers: many lists of them share one object for each."""
+        return self.gpu.row.astype(object)
+
+    @cached_property
+    def gpu_time(self) -> tuple[Int64, Int64]:
+        """Per call the sum of their durations: on all threads, and on its own."""
+        return self.ownership.gpu.sums(self.gpu.dur_ns)
 
     @cached_property
     def op_calls(self) -> OpCalls:

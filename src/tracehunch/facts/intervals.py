@@ -22,30 +22,29 @@ def union_by_group(group: Int64, start_ns: Int64, end_ns: Int64, item: Int64) ->
     by_start = np.argsort(start_ns, kind="stable")
     rank = np.empty(by_start.size, dtype=np.int64)
     rank[by_start] = np.arange(by_start.size)
-    group, position = np.divmod(np.sort(group * by_start.size + rank[item]), by_start.size)
-    start, end = start_ns[by_start[position]], end_ns[by_start[position]]
-    reach = _reach(group, end)
-    before = np.concatenate([[np.iinfo(np.int64).min], reach[:-1]])
-    first = np.concatenate([[True], group[1:] != group[:-1]])
-    added = np.where(first, end - start, np.maximum(end - np.maximum(start, before), 0))
-    at = np.flatnonzero(first)
-    return group[at], np.add.reduceat(added, at)
+    order = np.argsort(group * by_start.size + rank[item], kind="stable")  # nearly in order: soon done
+    group, item = group[order], item[order]
+    first = np.flatnonzero(np.diff(group, prepend=group[0] - 1))
+    return group[first], np.add.reduceat(_added(first, start_ns[item], end_ns[item]), first)
 
 
-def _reach(group: Int64, end: Int64) -> Int64:
-    """Return the running maximum of the ends within each group (groups ascend)."""
-    number = np.cumsum(
-        np.concatenate([[0], group[1:] != group[:-1]])
-    )  # dense, so that the product stays small
-    low, span = int(end.min()), int(end.max()) - int(end.min()) + 1
-    if (int(number[-1]) + 1) * span < _MOST:
-        start = number * span - low
-        reach: Int64 = np.maximum.accumulate(end + start) - start
-        return reach
-    ends, code = np.unique(end, return_inverse=True)
-    highest = np.maximum.accumulate(number * ends.size + code.reshape(-1))
-    ranked: Int64 = ends[highest - number * ends.size]
-    return ranked
+def _added(first: Int64, start: Int64, end: Int64) -> Int64:
+    """Return what each interval adds to those before it in its group; groups begin at ``first``."""
+    low = int(start.min())
+    span = int(end.max()) - low + 1
+    n = np.diff(np.append(first, start.size))
+    if first.size * span < _MOST:  # each group is moved behind all that end in the groups before it
+        offset = np.repeat(np.arange(first.size) * span - low, n)
+        start, end = start + offset, end + offset
+        reach = np.maximum.accumulate(end)
+    else:
+        ends, code = np.unique(end, return_inverse=True)
+        offset = np.repeat(np.arange(first.size) * ends.size, n)
+        reach = ends[np.maximum.accumulate(code.reshape(-1) + offset) - offset]
+        reach[first[1:] - 1] = start[first[1:]]
+    begins = np.append(start[:1], np.maximum(start[1:], reach[:-1]))
+    added: Int64 = np.maximum(end - begins, 0)
+    return added
 
 
 class Cover:

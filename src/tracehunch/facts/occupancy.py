@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from tracehunch.hardware import SmLimits, limits_of, occupancy, sm_limits
-from tracehunch.trace.model import ABSENT, Cat, Device, Float64, Int64, Trace
+from tracehunch.trace.model import ABSENT, Cat, Device, Float64, Int32, Int64, Trace
 from tracehunch.tree.keys import numbered, packed
 
 _BITS: Final = (14, 12, 12, 24)
@@ -19,9 +19,14 @@ def occupancies(trace: Trace) -> Float64:
     table = trace.gpu
     found = np.full(table.row.size, np.nan)
     limits = {device.id: _limits(device) for device in trace.header.devices}
-    threads = np.where((table.block == ABSENT).any(axis=1), 0, table.block.prod(axis=1))
+    threads = _volumes(table.block)
     told = (trace.cat[table.row] == Cat.KERNEL) & (threads > 0)
-    columns = (table.device, threads, table.registers, table.shared_memory)
+    columns: tuple[Int32 | Int64, ...] = (
+        table.device,
+        threads,
+        table.registers,
+        table.shared_memory,
+    )
     for column, bits in zip(columns, _BITS, strict=True):
         told &= (column >= 0) & (column < 1 << bits)
     rows = np.flatnonzero(told)
@@ -36,6 +41,13 @@ def occupancies(trace: Trace) -> Float64:
     return found
 
 
+def _volumes(sizes: Int64) -> Int64:
+    """Return x * y * z; 0 where one is not recorded."""
+    x, y, z = sizes.T
+    told = (x != ABSENT) & (y != ABSENT) & (z != ABSENT)
+    return np.where(told, x * y * z, 0)
+
+
 def _limits(device: Device) -> SmLimits | None:
     """Return the header's own numbers; the table's where an NVIDIA header lacks them (before PyTorch 2.2)."""
     known = sm_limits(device.properties)
@@ -48,8 +60,9 @@ def _blocks_per_sm(trace: Trace, rows: Int64) -> Float64:
     """As recorded, else the grid over the device's SMs; nan where neither is known."""
     table = trace.gpu
     sms = {device.id: device.sms for device in trace.header.devices if device.sms}
-    per_device = np.array([sms.get(device, 0) for device in table.device[rows].tolist()], dtype=np.float64)
-    grid = np.where((table.grid[rows] == ABSENT).any(axis=1), 0, table.grid[rows].prod(axis=1))
+    devices = numbered(table.device[rows])
+    sms_of = np.array([sms.get(device, 0) for device in devices.keys.tolist()], dtype=np.float64)
+    per_device, grid = sms_of[devices.number], _volumes(table.grid[rows])
     from_grid = np.divide(
         grid, per_device, out=np.full(rows.size, np.nan), where=(per_device > 0) & (grid > 0)
     )

@@ -11,7 +11,6 @@ from tracehunch.facts.context import Context
 from tracehunch.facts.model import Fact, KernelUse
 from tracehunch.facts.summary import summaries
 from tracehunch.facts.vocabulary import KEYS
-from tracehunch.trace.model import Int64
 
 NEGLIGIBLE: Final = 0.01
 """Share of the GPU time whose bytes need not be known, and whose kernels' names need not tell anything."""
@@ -27,7 +26,7 @@ def columns(context: Context) -> list[Column]:
     """Return FLOPs and bytes per call, and both over the GPU time."""
     if not context.gpu.row.size:
         return []
-    time, work = _time(context), context.work
+    time, work = context.gpu_time[0], context.work
     found = []
     for key, rate, worth, known in (
         ("flops", "achieved_flops", work.flops, _flops_known(context)),
@@ -45,7 +44,7 @@ def percents(context: Context) -> list[dict[str, float]]:
     found: list[dict[str, float]] = [{} for _ in context.scopes]
     if context.model is None or not context.gpu.row.size:
         return found
-    work, time = context.work, _time(context)
+    work, time = context.work, context.gpu_time[0]
     computing = work.flops > 0
     at_peak = np.divide(work.flops, work.peak, out=np.zeros(work.flops.size), where=computing)
     no_peak = context.ownership.gpu.sums(np.isnan(at_peak))[0] > 0
@@ -101,20 +100,18 @@ def bound_of(kernel: KernelUse) -> str | None:
     return None if open_ else "memory"
 
 
-def _time(context: Context) -> Int64:
-    return context.ownership.gpu.sums(context.gpu.dur_ns)[0]
-
-
 def _flops_known(context: Context) -> Bool:
     """Tell in which calls all kernels that multiply are known; doubtful ones may be a negligible part."""
     unknown, doubtful = ~context.work.flops_known, context.work.doubtful
     sums = context.ownership.gpu.sums
-    little = sums(np.where(unknown & doubtful, context.gpu.dur_ns, 0))[0] <= NEGLIGIBLE * _time(context)
+    little = sums(np.where(unknown & doubtful, context.gpu.dur_ns, 0))[0] <= NEGLIGIBLE * context.gpu_time[0]
     known: Bool = context.gpu_known & (sums(unknown & ~doubtful)[0] == 0) & little
     return known
 
 
 def _bytes_known(context: Context) -> Bool:
     unknown = np.where(context.work.bytes_known, 0, context.gpu.dur_ns)
-    known: Bool = context.gpu_known & (context.ownership.gpu.sums(unknown)[0] <= NEGLIGIBLE * _time(context))
+    known: Bool = context.gpu_known & (
+        context.ownership.gpu.sums(unknown)[0] <= NEGLIGIBLE * context.gpu_time[0]
+    )
     return known

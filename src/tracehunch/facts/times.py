@@ -8,19 +8,20 @@ from tracehunch.facts.context import Context
 from tracehunch.facts.counts import waits
 from tracehunch.facts.intervals import Cover, union_by_group
 from tracehunch.trace.model import UNKNOWN_NS, Float64, Int64
-from tracehunch.tree import NONE, work_of
-from tracehunch.tree.keys import sorted_within
+from tracehunch.tree import NONE, Tree, work_of
+from tracehunch.tree.keys import numbered, sorted_within
 
 
 def columns(context: Context) -> list[Column]:
     """Return the times per call, in nanoseconds."""
     wall = _wall(context)
-    gpu_time, own = context.ownership.gpu.sums(context.gpu.dur_ns)
+    gpu_time, own = context.gpu_time
     everything = np.ones(context.gpu.row.size, dtype=bool)
     busy = busy_ns(context, own_only=False)
+    own_busy = busy if context.ownership.gpu.pairs.own.all() else busy_ns(context, own_only=True)
     found = [
         Column("gpu_time", gpu_time, own, context.gpu_known, context.gpu_rows(everything)),
-        Column("gpu_busy", busy, busy_ns(context, own_only=True), context.gpu_known),
+        Column("gpu_busy", busy, own_busy, context.gpu_known),
         Column("wall_time", wall),
         Column("gpu_idle", _idle(wall, busy), None, context.gpu_known & context.nothing_lost & (wall > 0)),
     ]
@@ -51,10 +52,11 @@ def busy_ns(context: Context, *, own_only: bool) -> Int64:
     gpu = context.gpu
     chosen = (gpu.start_ns[pairs.item] != UNKNOWN_NS) & (pairs.own if own_only else True)
     call, item = pairs.call[chosen], pairs.item[chosen]
-    devices, device = np.unique(gpu.device, return_inverse=True)
-    group = call * max(devices.size, 1) + device.reshape(-1)[item]
+    devices = numbered(gpu.device)
+    n_devices = max(devices.keys.size, 1)
+    group = call * n_devices + devices.number[item] if n_devices > 1 else call
     groups, lengths = union_by_group(group, gpu.start_ns, gpu.start_ns + gpu.dur_ns, item)
-    of_call = groups // max(devices.size, 1)
+    of_call = groups // n_devices
     total = np.bincount(of_call, weights=lengths, minlength=context.n_calls)
     used = np.bincount(of_call, minlength=context.n_calls)
     return np.rint(total / np.maximum(used, 1)).astype(np.int64)
@@ -70,7 +72,7 @@ def device_busy_ns(gpu: Activities) -> dict[int, int]:
 def _host_time(context: Context) -> Int64:
     """Union of the ops of the call's own thread; for the whole trace that of all threads."""
     trace, spans, ops = context.trace, context.ownership.spans, context.tree.ops
-    ops = ops[trace.start_ns[ops] != UNKNOWN_NS]
+    ops = _not_inside_others(context.tree, ops[trace.start_ns[ops] != UNKNOWN_NS])
     start, end, thread = trace.start_ns[ops], trace.end_ns()[ops], trace.thread[ops]
     inside = np.zeros(context.n_calls, dtype=np.int64)
     for number in np.unique(spans.thread).tolist():
@@ -79,6 +81,14 @@ def _host_time(context: Context) -> Int64:
         cover = Cover(start[mine], end[mine])
         inside[calls] = cover.until(spans.end_ns[calls]) - cover.until(spans.start_ns[calls])
     return inside
+
+
+def _not_inside_others(tree: Tree, ops: Int64) -> Int64:
+    """Leave out ops that end within an op right around them: they add nothing to the time of both."""
+    above, end = tree.parent[ops], tree.trace.end_ns()
+    covered = (above != NONE) & (tree.op[above] == above) & (end[above] >= end[ops])
+    outermost: Int64 = ops[~covered]
+    return outermost
 
 
 def _summed(context: Context, key: str, rows: Int64) -> Column:

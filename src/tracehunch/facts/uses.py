@@ -52,7 +52,7 @@ def _use(context: Context, number: int, n_calls: int, call: Int64, item: Int64) 
         total_us=round(total_ns / 1000, 3),
         occupancy_percent=_mean(gpu.occupancy[item], length),
         recorded_occupancy_percent=_mean(context.trace.gpu.occupancy_percent[item], length),
-        rows=tuple(gpu.row[item].tolist()),
+        rows=tuple(context.gpu_row_numbers[item].tolist()),
         work=kernel_work(context.work, context.model, use, item, time_ns=total_ns, per_call=per_call),
     )
 

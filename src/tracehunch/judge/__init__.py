@@ -9,6 +9,7 @@ from tracehunch.guess.model import Guess
 from tracehunch.judge.confront import Told, confront
 from tracehunch.judge.known import grown
 from tracehunch.judge.surprises import rank, surprise
+from tracehunch.trace.collecting import uncollected
 from tracehunch.trace.model import Trace
 from tracehunch.tree import link
 from tracehunch.verdict import CannotTell, Checked, Held, Look, Verdict
@@ -18,9 +19,10 @@ __all__ = ["examine", "judge"]
 
 def examine(trace: Trace, guesses: Sequence[Guess] = ()) -> Look:
     """Take one whole look: link, measure, run the checks, judge the guesses."""
-    facts = measure(link(trace))
-    checked = checks.run(facts)
-    return Look(facts, checked, judge(guesses, facts, checked))
+    with uncollected():
+        facts = measure(link(trace))
+        checked = checks.run(facts)
+        return Look(facts, checked, judge(guesses, facts, checked))
 
 
 def judge(guesses: Sequence[Guess], facts: Facts, checked: Checked) -> Verdict:

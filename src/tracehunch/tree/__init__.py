@@ -10,6 +10,7 @@ from tracehunch.tree.captures import captured_ops
 from tracehunch.tree.frames import Frames
 from tracehunch.tree.host import Host, nest_host
 from tracehunch.tree.launches import Launches, by_external_id, external_ids_agree, join
+from tracehunch.tree.memory import reuse_freed
 from tracehunch.tree.model import Call, Link, Scope, ScopeKind, Tree
 from tracehunch.tree.nesting import NONE
 from tracehunch.tree.notices import Linked, early_rows, notices
@@ -37,6 +38,7 @@ __all__ = [
 
 def link(trace: Trace) -> Tree:
     """Work out how the rows of a trace hang together, and its scopes. Never fails on a readable trace."""
+    reuse_freed()
     host = nest_host(trace)
     api = api_column(trace)
     launches = join(trace, api, host.parent)

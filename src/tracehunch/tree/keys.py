@@ -73,9 +73,12 @@ def numbered(keys: NDArray[np.signedinteger[Any]]) -> Numbered:
 
 def sums_by(keys: Int64, weights: Any) -> tuple[Int64, NDArray[np.float64]]:
     """Return the distinct keys, ascending, and the sum of the weights that each has."""
-    found = numbered(keys)
-    sums = np.bincount(found.number, weights=weights, minlength=found.keys.size)
-    return found.keys, sums.astype(np.float64)
+    low, width = _range(keys) if keys.size else (0, 1)
+    if width > _DENSE * keys.size:
+        found = numbered(keys)
+        return found.keys, np.bincount(found.number, weights=weights).astype(np.float64)
+    there = np.flatnonzero(np.bincount(keys - low))
+    return there + low, np.bincount(keys - low, weights=weights)[there].astype(np.float64)
 
 
 def distinct(values: Any) -> Int64:

@@ -43,6 +43,11 @@ def is_compiled_region(name: str) -> bool:
     return _REGION.match(name) is not None
 
 
+def is_step_name(name: str) -> bool:
+    """Tell the names of the profiler's steps."""
+    return name.startswith(STEP_PREFIX)
+
+
 def step_number(name: str) -> int:
     """Return the number of a ``ProfilerStep#N``; -1 where it has none."""
     found = _STEP.match(name)
@@ -74,7 +79,7 @@ def _identity(wanted: Callable[[str], bool]) -> Hashable | None:
 
 def is_step(trace: Trace) -> NDArray[np.bool_]:
     """Mask of the profiler's steps on the host; in traces of PyTorch 1.8 to 1.11 they are operators."""
-    steps = names_that(trace, lambda name: name.startswith(STEP_PREFIX))
+    steps = names_that(trace, is_step_name)
     if not steps.any():
         return np.zeros(len(trace), dtype=bool)
     on_host = (trace.cat == Cat.USER_ANNOTATION) | (trace.cat == Cat.CPU_OP)

@@ -50,21 +50,23 @@ def nest(
     order = _sorted(np.asarray(group, dtype=np.int64), start_ns, end_ns, np.asarray(rank))
     groups, start, end = np.asarray(group)[order], start_ns[order], end_ns[order]
     parent = np.arange(-1, order.size - 1, dtype=np.int64)
-    parent[np.flatnonzero(np.diff(groups)) + 1] = NONE
+    parent[np.flatnonzero(groups[1:] != groups[:-1]) + 1] = NONE
     crosses = np.zeros(order.size, dtype=bool)
     strict = np.ones(order.size, dtype=bool) if counted is None else counted[order]
     active = np.flatnonzero(parent != NONE)
+    held, begins, ends, held_ends = active - 1, start[active], end[active], end[active - 1]
     for _ in range(_ROUNDS):
-        held = parent[active]
-        over = end[held] > start[active]
-        late = end[held] + tolerance_ns < end[active]
-        crosses[active[late & strict[held] & (end[held] > start[active] + tolerance_ns)]] = True
-        refused = late | ~over
-        active = active[refused]
-        parent[active] = parent[held[refused]]
-        active = active[parent[active] != NONE]
-        if not active.size:
+        late = held_ends + tolerance_ns < ends
+        across = np.flatnonzero(late & (held_ends > begins + tolerance_ns))  # few
+        crosses[active[across[strict[held[across]]]]] = True
+        refused = np.flatnonzero(late | (held_ends <= begins))
+        active, held = active[refused], parent[held[refused]]
+        parent[active] = held
+        below = np.flatnonzero(held != NONE)
+        if not below.size:
             break
+        active, held, refused = active[below], held[below], refused[below]
+        begins, ends, held_ends = begins[refused], ends[refused], end[held]
     else:
         _walk(active, parent, crosses, start=start, end=end, tolerance_ns=tolerance_ns)
     return Nesting(order, parent, crosses & strict)

@@ -12,9 +12,7 @@ from tracehunch.tree.nesting import NONE
 
 def host_processes(trace: Trace) -> Int64:
     """Find the processes that ran ops, annotations or calls."""
-    return np.unique(trace.process[trace.rows(Cat.CPU_OP, Cat.USER_ANNOTATION, *LAUNCH_CATS)]).astype(
-        np.int64
-    )
+    return _present(trace.process[trace.rows(Cat.CPU_OP, Cat.USER_ANNOTATION, *LAUNCH_CATS)])
 
 
 def processes_of_gpu_rows(trace: Trace, launches: Int64, gpu: Int64) -> Int32 | None:
@@ -24,7 +22,7 @@ def processes_of_gpu_rows(trace: Trace, launches: Int64, gpu: Int64) -> Int32 | 
     are mixed, a device tells if all its ids are found, in the right order of time, among the launches of one
     process only.
     """
-    processes = np.unique(trace.process[launches])
+    processes = _present(trace.process[launches])
     if processes.size < 2:  # one process: nothing to tell apart
         return None
     owner = np.full(gpu.size, NONE, dtype=np.int32)
@@ -39,6 +37,11 @@ def processes_of_gpu_rows(trace: Trace, launches: Int64, gpu: Int64) -> Int32 | 
         if scores[best] == 1.0 and sorted(scores)[-2] < 1.0:
             owner[mine] = processes[best]
     return owner
+
+
+def _present(process: Int32) -> Int64:
+    """Return the distinct processes, ascending: to count numbers is quicker than to sort them."""
+    return np.flatnonzero(np.bincount(process))
 
 
 def _by_place(trace: Trace, gpu: Int64) -> Int32 | None:

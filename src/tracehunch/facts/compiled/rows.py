@@ -36,7 +36,8 @@ def is_graph_call(name: str) -> bool:
 def annotated(tree: Tree, wanted: Callable[[str], bool]) -> Int64:
     """Find rows with a known time that torch.compile wrote, in order of the file."""
     trace = tree.trace
-    rows = np.flatnonzero(names_that(trace, wanted)[trace.name])
+    hit = names_that(trace, wanted)
+    rows = np.flatnonzero(hit[trace.name]) if hit.any() else np.zeros(0, dtype=np.int64)
     rows = rows[np.isin(trace.cat[rows], (Cat.CPU_OP, Cat.USER_ANNOTATION))]
     timed: Int64 = rows[(trace.start_ns[rows] != UNKNOWN_NS) & (trace.dur_ns[rows] != UNKNOWN_NS)]
     return timed
