@@ -39,6 +39,15 @@ def test_the_rank_that_waits_says_so(facts_of, raw):
     assert found.per_call == 6
 
 
+def test_it_says_first_that_another_rank_is_late_and_what_names_it(facts_of):
+    (found,) = results(facts_of(WAITS))
+    assert found.summary.startswith("another rank is late: this one waits")
+    assert "tracehunch ranks FOLDER" in found.summary
+    assert found.fix.startswith("Look at the late rank, not at this one")
+    for verb in ("tracehunch look", "tracehunch ranks"):
+        assert verb in straggler.__doc__
+
+
 def test_the_late_rank_waits_for_nobody(facts_of):
     assert results(facts_of(LATE)) == []
 

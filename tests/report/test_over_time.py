@@ -81,6 +81,71 @@ def test_markdown_has_the_same_change(report):
     assert "why: attention moved from the flash to the math backend" in text
 
 
+def _ranks(report, ratios):
+    """The run as that of several ranks, whose later times are so many times those recorded."""
+    (run,) = report.runs
+    return replace(
+        report,
+        runs=tuple(
+            replace(run, rank=rank, label=f"rank {rank}", shifts=tuple(_scaled(s, ratio) for s in run.shifts))
+            for rank, ratio in enumerate(ratios)
+        ),
+    )
+
+
+def _scaled(shift, ratio):
+    def scale(drift):
+        first, *middle, last = drift.levels
+        if drift.key != "wall_time":
+            return drift
+        later = replace(last, value=last.value * ratio)
+        return replace(drift, levels=(first, *middle, later), share=later.value / first.value - 1)
+
+    drifts = tuple(scale(drift) for drift in shift.drifts)
+    return replace(shift, drifts=drifts, cost_us=shift.cost_us * ratio)
+
+
+def _times_of(text):
+    return [line for line in text.splitlines() if "wall_time" in line]
+
+
+def test_ranks_that_differ_have_a_line_each(report):
+    made = _ranks(report, [1.0, 1.5])
+    (alike,) = _times_of(over_time_terminal.render(_ranks(report, [1.0, 1.0])))
+    assert "rank" not in alike
+    text = over_time_terminal.render(made)
+    lines = _times_of(text)
+    walls = [
+        next(one for one in run.shifts[0].drifts if one.key == "wall_time").levels[-1].value / 1e3
+        for run in made.runs
+    ]
+    assert len(lines) == 2
+    for rank, wall in enumerate(walls):
+        (mine,) = [line for line in lines if f"rank {rank} " in line]
+        assert f"-> {wall:.3f} ms" in mine
+    assert len([line for line in text.splitlines() if "sdpa.backend" in line]) == 1
+    costs = [run.shifts[0].cost_us for run in made.runs]
+    assert f"+{costs[0]:.1f} us (rank 0)" in text
+    assert f"+{costs[1] / 1e3:.3f} ms (rank 1)" in text
+    assert len(_times_of(over_time_markdown.render(made))) == 2
+    told = json.loads(over_time_json.render(made))["over_time"]["runs"]
+    assert [one["changes"][0]["cost_us"] for one in told] == costs
+
+
+def test_many_ranks_are_told_as_a_range(report):
+    text = over_time_terminal.render(_ranks(report, [1 + rank / 8 for rank in range(9)]))
+    (line,) = _times_of(text)
+    assert "9 ranks" in line
+    assert "over 9 ranks" in text
+    assert max(map(len, text.splitlines()[:-1])) <= 80
+
+
+def test_ranks_that_go_opposite_ways_are_two_changes(report):
+    text = over_time_terminal.render(_ranks(report, [1.0, -1.0]))
+    assert "rank 0: attention: slower" in text
+    assert "rank 1: attention: faster" in text
+
+
 def test_hostile_names_stay_text(cycles):
     renamed = [
         replace(

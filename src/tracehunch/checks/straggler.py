@@ -1,21 +1,26 @@
-"""straggler: collectives last longer than what they move explains: this rank waits for another.
+"""straggler: collectives last longer than what they move explains: another rank is late, and this one waits.
 
 ## What it means
 A collective's kernel starts when its own rank is ready and ends when the last rank has joined and the data
-has moved. Here the kernels of some collectives take far longer than others of this trace need for each byte,
-so that most of their time is waiting: at least one other rank arrives late. This trace shows that it waits,
-and not for whom: the straggler's own trace has the shortest collectives.
+has moved. Which rank is late takes the traces of all ranks to say, so the word is used of two ranks:
+
+* In `tracehunch look`, of one rank's trace: another rank is late, and this one waits. The kernels of some
+  collectives take far longer than others of this trace need for each byte. Which rank is late, this trace
+  does not show.
+* In `tracehunch ranks`, of the traces of all ranks: the finding names the late rank. It says what that rank
+  does besides, since when, and what it costs the job.
 
 ## Why it costs
-All ranks go at the speed of the slowest. While this rank waits, its GPU holds a kernel that does nothing.
+All ranks go at the speed of the slowest. While a rank waits, its GPU holds a kernel that does nothing.
 
 ## How to confirm
-Compare the traces of all ranks: the late one has short collectives and more compute, copies, host work or
-idle time before them (`tracehunch diff RANK_THAT_WAITS RANK_THAT_IS_LATE`).
+`tracehunch ranks FOLDER` on the traces of all ranks. Then `tracehunch diff RANK_THAT_WAITS RANK_THAT_IS_LATE`
+shows what the late one has before its short collectives: more compute, copies, host work or idle time.
 
 ## How to fix
 Find what the late rank does besides: uneven batches or lengths, logging and checkpoints on rank 0, a data
-loader that is shared, a slower or hotter GPU, another job on its host.
+loader that is shared, a slower or hotter GPU, another job on its host. There is nothing to mend on a rank
+that waits.
 
 ## When it is fine
 In the first call, where connections are set up. With pipeline stages, whose ranks wait by design.
@@ -140,13 +145,14 @@ def _finding(facts: Facts, scope: ScopeFacts, waits: _Waits) -> Finding:
         severity="note",
         confidence="low",
         time_at_stake_us=0.0,
-        summary=f"this rank waits for another: {plural(number, 'collective')} a call took {time_us(whole)}, "
-        f"of which {time_us(waited)} ({share(waited, whole)}) is more than what they move explains",
+        summary=f"another rank is late: this one waits; {plural(number, 'collective')} a call took "
+        f"{time_us(whole)}, of which {time_us(waited)} ({share(waited, whole)}) is more than what they move "
+        "explains; tracehunch ranks FOLDER names the late rank",
         cause="The quickest collective of this trace moved its bytes at "
         f"{waits.quickest_bytes_per_s / 1e9:.3g} GB/s; at that rate the others end so much earlier. "
         "What it costs, only the traces of the other ranks can tell: nothing is put at stake here.",
-        fix="Record all ranks and compare them: the late one has the shortest collectives. Then look at what "
-        "it does before them (tracehunch diff THIS OTHER).",
+        fix="Look at the late rank, not at this one: with the traces of all ranks in a folder, tracehunch "
+        "ranks FOLDER names it and says what it does besides, since when, and what that costs.",
         evidence=trace.events(waits.rows),
         subject=", ".join(sorted({_short(trace.name_of(int(row))) for row in waits.rows})),
         per_call=number,

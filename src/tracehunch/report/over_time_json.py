@@ -15,12 +15,14 @@
             "warnings": [{"code", "message"}]}],
   "left_out": ["..."], "unread": [{"source", "why"}], "warnings": [{"code", "message"}]}}
 PLACE = {"cycle": from 1, "call": from 1, "step": n | absent, "start_ns"}
-DRIFT = {"scope", "key", "kind": "step|trend|turns|warm-up|one-off|varies|too-few",
+DRIFT = {"scope", "key", "kind": "step|trend|turns|warm-up|one-off|varies|beside-collectives|too-few",
          "levels": [{"value", "calls", "from": PLACE, "to": PLACE}], "at": [PLACE],
          "every", "slope", "p", "share"}
 ```
 Keys are those of facts, times with ``_us``; beside them ``outside_us`` (a call's time in no op),
-``gpu_time_without_collectives_us``, ``grid_blocks`` (thread blocks), ``input_elements``, ``kept_bytes``,
+``gpu_time_without_collectives_us``, ``gpu_time_beside_no_collective_us`` (of kernels that run beside none in
+nearly all calls), ``collective_time_us`` (of "beside-collectives"), ``grid_blocks`` (thread blocks),
+``input_elements``, ``kept_bytes``,
 ``names`` (how many different kernels or leaf ops ran, and a digest of their names) and
 ``calls`` (of the scope in a step). ``cost_us`` is later less earlier time of a call, of a trend last less
 first. ``p`` is before correction for the number of tests; absent where the values are exact.

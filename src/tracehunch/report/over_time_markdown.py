@@ -47,7 +47,10 @@ def _bullets(title: str, lines: Sequence[str]) -> list[str]:
 def _shift(one: ShiftText) -> str:
     runs = f"{text(one.runs)}: " if one.runs else ""
     cost = f", {text(one.cost)}" if one.cost else ""
-    rows = [[code(fact.name), text(fact.change), text(fact.share)] for fact in one.facts]
+    rows = [
+        [f"{code(fact.name)} {text(fact.runs)}".rstrip(), text(fact.change), text(fact.share)]
+        for fact in one.facts
+    ]
     lines = [f"**{one.severity}** {runs}{text(one.head)}{cost}", ""]
     lines.append(table((("<fact", None), ("<from -> to", None), ("<", None)), rows))
     remarks = [f"also: {text(one.also_facts)}"] if one.also_facts else []

@@ -5,11 +5,14 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Final
 
-from tracehunch.report.over_time_words import DERIVED, SCOPE_WIDTH, name_of, value_text, worst_first
+from tracehunch.compare.over_time.calls import ALONE, COLLECTIVE
+from tracehunch.compare.over_time.model import COMPUTE
+from tracehunch.report.over_time_facts import DERIVED, change_of, name_of, value_text
+from tracehunch.report.over_time_words import SCOPE_WIDTH, place_text, worst_first
 from tracehunch.units import elide, join, plural, printable, time_us
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from tracehunch.compare.over_time.model import Drift, Level, OverTime, Run, Shift
 
@@ -63,6 +66,8 @@ def quiet_lines(report: OverTime) -> list[tuple[str, str]]:
     varies = _some([one for one in drifts if one.key not in DERIVED], "varies")
     if varies:
         lines.append(("varies", f"from call to call, in no order: {varies}"))
+    ahead = [text for run in report.runs for text in _beside_collectives(run)]
+    lines.append(("ranks", "; ".join(ahead[:_NAMES]) + (" ..." if len(ahead) > _NAMES else "")))
     few = {one.scope for one in drifts if one.kind == "too-few" and one.unit == "us"}
     if few:
         told = join([elide(printable(one), SCOPE_WIDTH) for one in sorted(few)[:_NAMES]], "and")
@@ -103,6 +108,37 @@ def _some(drifts: Sequence[Drift], kind: str) -> str:
         shown.append(f"{', '.join(names[:_NAMES])}{cut} of {elide(printable(scope), SCOPE_WIDTH)}")
     more = f"; {len(by_scope) - _NAMES} more scopes" if len(by_scope) > _NAMES else ""
     return "; ".join(shown) + more
+
+
+def _beside_collectives(run: Run) -> Iterator[str]:
+    """Yield a sentence for each time at which only kernels beside collectives changed, of one scope."""
+    moved = [one for one in run.drifts if one.kind == "beside-collectives" and len(one.levels) > 1]
+    told: set[tuple[int | None, ...]] = set()
+    for drift in sorted((one for one in moved if one.key == COMPUTE), key=_of_a_scope_first):
+        where = tuple(place.step or place.call for place in drift.at)
+        if where in told:
+            continue
+        told.add(where)
+        waits = next(one for one in moved if (one.scope, one.key) == (drift.scope, COLLECTIVE))
+        yield _who_runs_ahead(run, drift, waits)
+
+
+def _of_a_scope_first(drift: Drift) -> tuple[bool, float]:
+    return drift.scope == "ProfilerStep", _level(drift.levels[0])
+
+
+def _who_runs_ahead(run: Run, drift: Drift, waits: Drift) -> str:
+    kernels, collectives = (_level(one.levels[-1]) - _level(one.levels[0]) for one in (drift, waits))
+    since = f"from {place_text(drift.at[0], run)} on" if drift.at else "over time"
+    subject = f"{run.label}, {since}" if run.label else since
+    why = "who runs ahead changed: " if kernels * collectives > 0 else ""
+    tested = any((one.scope, one.key) == (drift.scope, ALONE) for one in run.drifts)
+    others = "the other kernels take the same" if tested else "too few other kernels are there to test"
+    return (
+        f"{subject}: {why}kernels of {elide(printable(drift.scope), SCOPE_WIDTH)} that share the GPU with "
+        f"collectives are {'slower' if kernels > 0 else 'faster'} (all kernels {change_of(drift)}, "
+        f"collectives {change_of(waits)}); {others}, and calls take no {'longer' if kernels > 0 else 'less'}"
+    )
 
 
 def _innermost(odd: Sequence[Drift]) -> list[Drift]:

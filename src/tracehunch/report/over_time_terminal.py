@@ -13,7 +13,7 @@ from tracehunch.report.over_time_quiet import (
     verdict,
     warnings,
 )
-from tracehunch.report.over_time_words import SHOWN, FactText, ShiftText, shift_texts
+from tracehunch.report.over_time_words import SHOWN, ShiftText, shift_texts
 from tracehunch.report.sparkline import sparkline
 from tracehunch.units import plural, printable
 
@@ -21,10 +21,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tracehunch.compare.over_time.model import OverTime
+    from tracehunch.report.over_time_facts import FactText
 
 _SPARK: Final = 22
 _SPARK_NARROW: Final = 12
 _NARROW: Final = 76
+_RANKS: Final = 20
 
 
 def render(
@@ -87,17 +89,21 @@ def _shift(one: ShiftText, view: View) -> list[Line]:
 
 
 def _facts(facts: Sequence[FactText], view: View) -> list[Line]:
-    width = _SPARK if view.width >= _NARROW else _SPARK_NARROW
+    ranks = any(one.runs for one in facts)  # each needs a column more
+    width = _SPARK if view.width >= _NARROW and not ranks else _SPARK_NARROW
     cells: list[list[Span | str]] = [
         [
             Span(sparkline(one.series, width, unicode=view.unicode), "cyan"),
+            *([one.runs] if ranks else []),
             one.name,
             one.change,
             Span(one.share, "dim"),
         ]
         for one in facts
     ]
-    columns = [Column("", "left"), Column("fact", "left"), Column("from -> to", "left"), Column("", "left")]
+    of_ranks = [Column("", "left", limit=_RANKS)] if ranks else []
+    told = [Column("fact", "left"), Column("from -> to", "left"), Column("", "left")]
+    columns = [Column("", "left"), *of_ranks, *told]
     return table(columns, cells, view, indent=4)[1:]
 
 

@@ -5,66 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from tracehunch.compare.over_time.calls import COMPUTE, KEPT, NAMES
-from tracehunch.units import (
-    count,
-    elide,
-    flop_count,
-    join,
-    percent,
-    printable,
-    share,
-    size,
-    time_us,
-)
+from tracehunch.compare.over_time.calls import ALONE, KEPT
+from tracehunch.compare.over_time.model import COMPUTE
+from tracehunch.report.over_time_facts import FactText, fact_texts
+from tracehunch.report.over_time_ranks import numbers_told, texts_told
+from tracehunch.units import count, elide, join, printable, time_us
 from tracehunch.verdict import SEVERITIES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Sequence
 
     from tracehunch.compare.over_time.model import Drift, OverTime, Place, Run, Shift
-    from tracehunch.facts.model import Value
     from tracehunch.verdict import Finding
 
 SHOWN: Final = 8
 """Changes told in full."""
-_FACTS: Final = 5  # facts of a change with a line of their own
 _NAMES: Final = 3
 SCOPE_WIDTH: Final = 40
-
-DERIVED: Final = frozenset(
-    {"gpu_activities", "any_copies", "copies.dtod", "copies.htod", "copies.dtoh", "copies.ptop", "launches",
-     "gpu_idle", "cpu_time", "outside", "hbm_bytes", "allocated_bytes"}
-)  # fmt: skip
-"""Facts that follow from others: named, without a line of their own, where there are others."""
-
-_SAID: Final = {
-    "outside": "time in no op",
-    "grid_blocks": "thread blocks",
-    "input_elements": "input elements",
-    KEPT: "memory kept",
-    COMPUTE: "GPU time without collectives",
-    "calls": "calls a step",
-    NAMES: "names that ran",
-}
-
-
-_FORMATS: Final[Mapping[str, Callable[[float], str]]] = {
-    "us": time_us,
-    "bytes": size,
-    "flop": flop_count,
-    "ratio": lambda value: share(value, 1.0),
-}
-
-
-@dataclass(frozen=True, slots=True)
-class FactText:
-    """One fact that changed: its name, from what to what, by how much; ``series`` for a sparkline."""
-
-    name: str
-    change: str
-    share: str
-    series: tuple[float | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +50,11 @@ def shift_texts(report: OverTime) -> list[ShiftText]:
 
 
 def _same(shift: Shift) -> tuple[object, ...]:
-    """Say when two ranks show the same: in the same scope, at the same step, led by the same fact."""
+    """Say when two ranks show the same: in a scope, at a step, the same way, led by the same fact."""
     place = shift.place
     where = (place.step if place.step is not None else place.call) if place else None
-    return shift.scope, shift.kind, where, shift.drifts[0].key, shift.drifts[0].every
+    way = (shift.cost_us is None, (shift.cost_us or 0.0) > 0)
+    return shift.scope, shift.kind, where, way, shift.drifts[0].key, shift.drifts[0].every
 
 
 def worst_first(shifts: Sequence[Shift]) -> tuple[int, float]:
@@ -107,18 +65,16 @@ def worst_first(shifts: Sequence[Shift]) -> tuple[int, float]:
 
 def _text(some: Sequence[tuple[Run, Shift]], *, several: bool) -> ShiftText:
     run, shift = min(some, key=lambda pair: worst_first([pair[1]]))
-    lead = [one for one in shift.drifts if one.key not in DERIVED and one.key != NAMES]
-    shown = (lead or list(shift.drifts))[:_FACTS]
-    rest = [one for one in shift.drifts if one not in shown and one.key != NAMES]
+    facts, also_facts = fact_texts(sorted(some, key=lambda pair: pair[0] is not run))
     return ShiftText(
         severity=shift.severity,
         head=_head(run, shift),
-        cost=_cost(shift),
-        facts=tuple(_fact(one) for one in shown),
-        also_facts=", ".join(f"{name_of(one)} {_change(one)}" for one in rest),
-        causes=tuple(cause.text for cause in shift.causes),
-        findings=tuple(_findings(shift)),
-        around=join([_around(*one) for one in shift.also[:_NAMES]]),
+        cost=_costs(some, shift),
+        facts=facts,
+        also_facts=also_facts,
+        causes=texts_told(some, lambda one: [cause.text for cause in one.causes]),
+        findings=texts_told(some, _findings, after=True),
+        around=join([_around(name, some) for name, _ in shift.also[:_NAMES]]),
         runs=join([other.label for other, _ in some]) if several else "",
     )
 
@@ -171,14 +127,22 @@ def place_text(place: Place, run: Run) -> str:
     return where
 
 
-def _cost(shift: Shift) -> str:
-    if shift.cost_us is None:
+def _costs(some: Sequence[tuple[Run, Shift]], shift: Shift) -> str:
+    """Return what it costs, of each rank where they differ."""
+    costs = {run.label: one.cost_us for run, one in some if one.cost_us is not None}
+    lead = next((one for one in shift.drifts if one.key in ("wall_time", "gpu_time", COMPUTE, ALONE)), None)
+    if not costs:
         return ""
-    lead = next((one for one in shift.drifts if one.key in ("wall_time", "gpu_time", COMPUTE)), None)
-    hidden = "" if lead is None or lead.key == "wall_time" else " of GPU time"
-    told = f"{signed_us(shift.cost_us)}{hidden}"
+    told = numbers_told(costs, signed_us, len(some))
+    told += "" if lead is None or lead.key == "wall_time" else " of GPU time"
     if shift.kind == "trend" and lead is not None and lead.slope is not None:
-        return f"{told} from first to last, {signed_us(lead.slope)} a {_unit(lead)}"
+        slopes = {
+            run.label: drift.slope
+            for run, one in some
+            for drift in one.drifts
+            if drift.key == lead.key and drift.slope is not None
+        }
+        return f"{told} from first to last, {numbers_told(slopes, signed_us, len(some))} a {_unit(lead)}"
     return f"{told} {'each time' if shift.kind == 'turns' else 'a call'}"
 
 
@@ -187,8 +151,9 @@ def signed_us(us: float) -> str:
     return f"{'+' if us > 0 else '-'}{time_us(abs(us))}"
 
 
-def _around(name: str, cost: float | None) -> str:
-    told = f" ({signed_us(cost)} a call)" if cost else ""
+def _around(name: str, some: Sequence[tuple[Run, Shift]]) -> str:
+    costs = {run.label: cost for run, shift in some for scope, cost in shift.also if scope == name and cost}
+    told = f" ({numbers_told(costs, signed_us, len(some))} a call)" if costs else ""
     return f"{elide(printable(name), SCOPE_WIDTH)}{told}"
 
 
@@ -203,35 +168,3 @@ def _findings(shift: Shift) -> list[str]:
 
 def _finding(finding: Finding) -> str:
     return finding.id
-
-
-def _fact(drift: Drift) -> FactText:
-    grown = "" if drift.share is None else f"{'+' if drift.share > 0 else ''}{percent_of(drift.share)}"
-    return FactText(name_of(drift), _change(drift), grown, drift.series)
-
-
-def percent_of(value: float) -> str:
-    """Return a change as a percentage, of more than tenfold as a multiple."""
-    return f"{value + 1:,.0f}x" if value >= 9 else f"{'-' if value < 0 else ''}{percent(abs(value) * 100)}"
-
-
-def name_of(drift: Drift) -> str:
-    """Return what a report calls a fact."""
-    return _SAID.get(drift.key, drift.key)
-
-
-def _change(drift: Drift) -> str:
-    first, last = drift.levels[0].value, drift.levels[-1].value
-    word = " / " if drift.kind == "turns" else " -> "
-    return word.join(value_text(drift.unit, one) for one in (first, last))
-
-
-def value_text(unit: str, value: Value) -> str:
-    """Return a value of a fact for people."""
-    if isinstance(value, tuple):
-        return join([printable(one, 60) for one in value])
-    if isinstance(value, str):
-        return printable(value, 60)
-    if unit in _FORMATS:
-        return _FORMATS[unit](value)
-    return count(int(value) if float(value).is_integer() else round(value, 1))

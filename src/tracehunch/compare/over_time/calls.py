@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from hashlib import sha256
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from tracehunch.compare.over_time.model import ScopeCalls, Uses
+from tracehunch.compare.over_time.alone import alone_us, occurrences
+from tracehunch.compare.over_time.model import COMPUTE, ScopeCalls, Uses
 from tracehunch.facts import KEYS, compiled, compute, copies, counts, graphs, roofline, sdpa, times
 from tracehunch.facts.context import Context
 from tracehunch.trace.model import ABSENT, UNKNOWN_NS
@@ -19,7 +21,8 @@ from tracehunch.tree.ownership import Spans
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tracehunch.facts.column import Column, Words
+    from tracehunch.facts.activities import Activities
+    from tracehunch.facts.column import Bool, Column, Words
     from tracehunch.facts.model import Facts, Value
     from tracehunch.trace.model import Float64, Int64, Trace
     from tracehunch.tree import Ownership, Tree
@@ -34,13 +37,14 @@ OUTSIDE: Final = "outside"
 BLOCKS: Final = "grid_blocks"
 ELEMENTS: Final = "input_elements"
 KEPT: Final = "kept_bytes"
-COMPUTE: Final = "gpu_time_without_collectives"
+ALONE: Final = "gpu_time_beside_no_collective"
 COLLECTIVE: Final = "collective_time"
 NAMES: Final = "names"
 """What is watched beside the facts, to tell causes: time of a call in no op, thread blocks of its kernels,
 elements of the tensors that its ops were given, memory that it took and did not give back, which kernels
 (without a GPU: leaf ops) ran, as their number and a digest of their names; and, since a collective's kernel
-runs while it waits for other ranks, the GPU time without and of collectives."""
+runs while it waits for other ranks, the GPU time without and of collectives, and that of kernels
+which run beside none (``series`` adds it: of the same kernels in all calls)."""
 
 
 def scopes_of(facts: Facts, *, every_scope: bool) -> list[Scope]:
@@ -143,15 +147,18 @@ def _watched(context: Context) -> dict[str, Float64]:
 
 def _without_collectives(context: Context) -> dict[str, Float64]:
     gpu = context.gpu
-    collective = np.array([use.identity.algorithm == "collective" for use in gpu.uses], dtype=bool)
-    if not collective.any():
+    theirs = _collective(gpu)
+    if not theirs.any():
         return {}
-    theirs = gpu.of_uses(collective)
     sums = context.ownership.gpu.sums
     return {
         COMPUTE: _known(context, sums(np.where(theirs, 0, gpu.dur_ns))[0]) / 1e3,
         COLLECTIVE: _known(context, sums(np.where(theirs, gpu.dur_ns, 0))[0]) / 1e3,
     }
+
+
+def _collective(gpu: Activities) -> Bool:
+    return gpu.of_uses(np.array([use.identity.algorithm == "collective" for use in gpu.uses], dtype=bool))
 
 
 def _known(context: Context, values: Int64) -> Float64:
@@ -207,9 +214,12 @@ def _steps(tree: Tree, spans: Spans) -> Int64:
 def _uses(context: Context) -> Uses:
     """Names of what each call launched, with counts and times; leaf ops where there is no GPU."""
     trace, gpu = context.trace, context.gpu
+    alone = None
     if gpu.row.size:
         pairs = context.ownership.gpu.pairs
         call, row, length = pairs.call, gpu.row[pairs.item], gpu.dur_ns[pairs.item]
+        collective = _collective(gpu)
+        alone = alone_us(gpu, collective)[pairs.item] if collective.any() else None
     else:
         ops = context.tree.ops
         leaves = context.tree.n_children[ops] == 0
@@ -217,14 +227,14 @@ def _uses(context: Context) -> Uses:
         keep = leaves[pairs.item]
         call, row = pairs.call[keep], ops[pairs.item[keep]]
         length = np.where(trace.dur_ns[row] == UNKNOWN_NS, 0, trace.dur_ns[row])
-    key, at, count = np.unique(
-        call * max(len(trace.names), 1) + trace.name[row], return_inverse=True, return_counts=True
-    )
+    of_name = call * max(len(trace.names), 1) + trace.name[row]
+    key, at, count = np.unique(of_name, return_inverse=True, return_counts=True)
     total = np.bincount(at.reshape(-1), weights=length, minlength=key.size).astype(np.int64)
     of_call, name = np.divmod(key, max(len(trace.names), 1))
     used, code = np.unique(name, return_inverse=True)
     names = tuple(trace.names[number] for number in used.tolist())
-    return Uses(names, of_call, code.reshape(-1).astype(np.int64), count.astype(np.int64), total)
+    lengths = np.zeros(0) if alone is None else alone[np.lexsort((gpu.start_ns[pairs.item], of_name))]
+    return Uses(names, of_call, code.reshape(-1).astype(np.int64), count.astype(np.int64), total, lengths)
 
 
 def _digests(uses: Uses, n_calls: int) -> list[Value | None]:
@@ -247,12 +257,14 @@ def _part(uses: Uses, calls: Int64) -> Uses:
     place: Mapping[int, int] = {call: at for at, call in enumerate(calls.tolist())}
     keep = np.flatnonzero(np.isin(uses.call, calls))
     renumbered = np.array([place[call] for call in uses.call[keep].tolist()], dtype=np.int64)
-    used, code = np.unique(uses.name[keep], return_inverse=True)
     order = np.argsort(renumbered, kind="stable")
-    return Uses(
-        tuple(uses.names[number] for number in used.tolist()),
-        renumbered[order],
-        code.reshape(-1)[order].astype(np.int64),
-        uses.count[keep][order],
-        uses.time_ns[keep][order],
-    )
+    some = uses_at(uses, keep[order], renumbered[order])
+    used, code = np.unique(some.name, return_inverse=True)
+    names = tuple(uses.names[number] for number in used.tolist())
+    return replace(some, names=names, name=code.reshape(-1).astype(np.int64))
+
+
+def uses_at(uses: Uses, at: Int64, call: Int64) -> Uses:
+    """Return some uses, in the order given, as those of calls ``call``."""
+    alone = uses.alone_us[occurrences(uses.count, at)] if uses.alone_us.size else uses.alone_us
+    return Uses(uses.names, call, uses.name[at], uses.count[at], uses.time_ns[at], alone)

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from tracehunch.compare.over_time.calls import COLLECTIVE, COMPUTE, KEPT, OUTSIDE
-from tracehunch.compare.over_time.model import Cause
+from tracehunch.compare.noise import GPU_MARGIN
+from tracehunch.compare.over_time.calls import ALONE, COLLECTIVE, KEPT, OUTSIDE
+from tracehunch.compare.over_time.model import COMPUTE, Cause
 from tracehunch.compare.over_time.scene import CHANGED, WORK, Scene, scene_of
 from tracehunch.units import elide, join, percent, printable, ratio, size, time_us
 
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
 
 CAUSES: Final = (
     "environment", "restarted", "recording", "attention-backend", "number-format", "more-work", "less-work",
-    "other-kernels", "memory-kept", "recompiling", "waits", "clock", "some-kernels", "other-ranks",
-    "outside-pytorch", "slower-host",
+    "other-kernels", "memory-kept", "recompiling", "waits", "clock", "some-kernels",
+    "beside-collectives", "other-ranks", "outside-pytorch", "slower-host",
 )  # fmt: skip
 """Ids, the surest first."""
 
@@ -178,20 +179,20 @@ def _waits(scene: Scene) -> Iterator[Cause]:
 def _slower(scene: Scene) -> Iterator[Cause]:
     """Say that the same kernels take longer on the same work: all alike, or some."""
     key = COMPUTE if COMPUTE in scene.after.values else "gpu_time"
-    if not scene.on_gpu or scene.drift(key) is None or not scene.same_work:
+    told = scene.drift(key) is not None or scene.drift(ALONE) is not None
+    if not scene.on_gpu or not told or not scene.same_work:
         return
-    shared = sorted(scene.before.time_us, key=lambda name: -scene.before.time_us[name])
-    total = sum(scene.before.time_us.values())
+    alone = abs(scene.times(ALONE) - 1) > GPU_MARGIN  # then collectives are not why
+    key = ALONE if alone else key
+    before, after = (side.alone_us if alone else side.time_us for side in (scene.before, scene.after))
+    shared = sorted(before.keys() & after.keys(), key=lambda name: (-before[name], name))
+    total = sum(before.values())
     chosen, covered = [], 0.0
     for name in shared:
         if covered < _MOST * total and not name.startswith(("nccl", "rccl")):
             chosen.append(name)
-            covered += scene.before.time_us[name]
-    ratios = {
-        name: scene.after.time_us[name] / scene.before.time_us[name]
-        for name in chosen
-        if scene.before.time_us[name]
-    }
+            covered += before[name]
+    ratios = {name: after[name] / before[name] for name in chosen if before[name]}
     if not ratios:
         return
     low, high = min(ratios.values()), max(ratios.values())
@@ -207,17 +208,29 @@ def _slower(scene: Scene) -> Iterator[Cause]:
         )
         yield Cause("clock", f"{how}: {clock or why}", "high" if clock else "medium")
         return
-    moved = sorted(chosen, key=lambda name: -abs(scene.after.time_us[name] - scene.before.time_us[name]))
+    moved = sorted(chosen, key=lambda name: -abs(after[name] - before[name]))
     named = ", ".join(
         f"{elide(printable(name), _WIDTH)} {ratio(ratios[name])}" for name in moved[:_SHOWN] if name in ratios
     )
-    beside = scene.grew(COLLECTIVE) > 0 and slower
-    more = "; collectives run longer beside them, and share the GPU with them" if beside else ""
     yield Cause(
         "some-kernels",
-        f"the same kernels on inputs of the same size changed unlike each other: {named}{more}",
+        f"the same kernels on inputs of the same size changed unlike each other: {named}",
         "medium",
     )
+
+
+def _beside(scene: Scene) -> Iterator[Cause]:
+    """Say that collectives, which wait longer (or less), share the GPU with more (or fewer) kernels."""
+    waits, kernels = scene.grew(COLLECTIVE), scene.grew(COMPUTE)
+    if ALONE not in scene.after.values or scene.drift(COMPUTE) is None:
+        return
+    if waits * kernels > 0 and abs(waits) > abs(kernels):
+        more = "more" if waits > 0 else "less"
+        text = (
+            f"collectives take {time_us(abs(waits))} {more} a call; kernels beside one that waits are "
+            f"slower, so a part of this is that {'more' if waits > 0 else 'fewer'} run beside them"
+        )
+        yield Cause("beside-collectives", text, "low")
 
 
 def _clock(scene: Scene) -> str:
@@ -269,5 +282,5 @@ def _host(scene: Scene) -> Iterator[Cause]:
 
 
 _RULES: Final[tuple[Callable[[Scene], Iterator[Cause]], ...]] = (
-    _environment, _texts, _names, _work, _kept, _compiling, _waits, _slower, _collectives, _host,
+    _environment, _texts, _names, _work, _kept, _compiling, _waits, _slower, _beside, _collectives, _host,
 )  # fmt: skip

@@ -14,9 +14,10 @@ import numpy as np
 
 from tracehunch.compare.noise import GPU_FLOOR_US, GPU_MARGIN, HOST_FLOOR_US, HOST_MARGIN
 from tracehunch.compare.over_time import exact, noisy
-from tracehunch.compare.over_time.calls import BLOCKS, COMPUTE, ELEMENTS, KEPT, OUTSIDE
+from tracehunch.compare.over_time.calls import ALONE, BLOCKS, COLLECTIVE, ELEMENTS, KEPT, OUTSIDE
 from tracehunch.compare.over_time.found import Found
 from tracehunch.compare.over_time.levels import WATCHED, drift_of
+from tracehunch.compare.over_time.model import COMPUTE
 from tracehunch.compare.over_time.series import CALLS, Points, known, settled, settled_exactly
 from tracehunch.compare.over_time.statistics import mann_kendall, theil_sen
 from tracehunch.facts import KEYS
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from tracehunch.compare.over_time.model import Drift, Place
+    from tracehunch.facts.model import Value
     from tracehunch.trace.model import Float64, Int64
 
 FALSE_ALARMS: Final = 0.01
@@ -36,13 +38,17 @@ _CAUTION: Final = 10
 TESTS: Final = 3  # of a time: step, trend, turns
 
 TIMES: Final = (
-    "gpu_time", COMPUTE, "wall_time", "cpu_time", OUTSIDE, "gpu_idle", "sync_time", "copy_time",
+    "gpu_time", COMPUTE, ALONE, "wall_time", "cpu_time", OUTSIDE, "gpu_idle", "sync_time", "copy_time",
     "compiled.compile_time",
 )  # fmt: skip
 """Facts that vary by themselves and are tested. Rates and shares follow from these and from counts."""
-_ON_GPU: Final = ("gpu_time", COMPUTE, "copy_time")
+_ON_GPU: Final = ("gpu_time", COMPUTE, ALONE, "copy_time")
 _WITH_WAITS: Final = ("gpu_time", "gpu_idle")
 """What depends on how long collectives wait for other ranks: not looked at where there are any."""
+_MOVES: Final = ("step", "trend", "turns")
+_SAME_SHARE: Final = GPU_MARGIN
+"""Shares that differ by no more tell the same."""
+_AROUND: Final = 6  # points on either side of a moment
 _EARLY: Final = ("syncs", "allocations", "launches", "compiled")
 """Counts that are higher until all is set up, as times are."""
 _AT_FIRST: Final = 0.15
@@ -61,7 +67,8 @@ def tests_of(points: Points) -> int:
 
 
 def _times(points: Points) -> list[str]:
-    with_waits = _WITH_WAITS if COMPUTE in points.numbers else ()
+    with_waits: tuple[str, ...] = _WITH_WAITS if COMPUTE in points.numbers else ()
+    with_waits += (COMPUTE,) if ALONE in points.numbers else ()
     return [key for key in TIMES if key in points.numbers and key not in with_waits]
 
 
@@ -83,16 +90,93 @@ def drifts_of(points: Points, tests: int) -> list[Drift]:
     exactly = [one for key in points.numbers if is_exact(key) for one in _exact(points, key, chance)]
     exactly += [one for key in points.words for one in _exact_words(points, key)]
     exactly = [_warm_up(one, points) for one in exactly]
-    moments = sorted({place.call - 1 for one in exactly if one.kind == "step" for place in one.at})
-    places = [int(np.searchsorted(points.call - 1, one)) for one in moments]
-    rising = any(one.kind == "trend" for one in exactly)
+    places, rising = _moments(points, exactly), any(one.kind == "trend" for one in exactly)
     times = [
         _warm_up(one, points)
         for key in _times(points)
         for one in _noisy(points, key, chance, places, rising=rising)
     ]
+    if ALONE in points.numbers:
+        times = _borne_out(points, chance, [*exactly, *times])
     kept = [one for key in _kept_key(points) for one in _kept(points, key, chance)]
     return [*exactly, *times, *kept]
+
+
+def _moments(points: Points, drifts: Sequence[Drift]) -> list[int]:
+    """Return at which points steps are."""
+    calls = sorted({place.call - 1 for one in drifts if one.kind == "step" for place in one.at})
+    return [int(np.searchsorted(points.call - 1, one)) for one in calls]
+
+
+def _borne_out(points: Points, chance: float, drifts: Sequence[Drift]) -> list[Drift]:
+    """Return the times' drifts, with that of all kernels but collectives, some of which run beside these.
+
+    Those are slower, and how many are depends on which rank runs ahead. So a change of the sum counts only
+    where kernels that run beside none change, too, the calls take longer, or something exact changes.
+    """
+    times = [one for one in drifts if one.key in TIMES]
+    moved = any(one.key == ALONE and one.kind in _MOVES for one in times)
+    told = _sum_of_kernels(points, chance, drifts, moved=moved)
+    return [*told, *(one for one in times if not (one.key == ALONE and _is_told(one, told)))]
+
+
+def _is_told(drift: Drift, told: Sequence[Drift]) -> bool:
+    """Tell whether another drift moves in the same way by the same share."""
+    share = drift.share or 0.0
+    return drift.kind in _MOVES and any(
+        one.kind == drift.kind and abs((one.share or 0.0) - share) <= _SAME_SHARE for one in told
+    )
+
+
+def _sum_of_kernels(points: Points, chance: float, drifts: Sequence[Drift], *, moved: bool) -> list[Drift]:
+    values = points.numbers[COMPUTE]
+    at = settled(known(values), points.cycle)
+    if not at.size:
+        return []
+    exactly = [one for one in drifts if one.key not in TIMES]
+    bearing = [one for one in drifts if one.key in (ALONE, "wall_time")]
+    places = sorted({*_moments(points, exactly), *_same_way(points, values, bearing)})
+    some, noise = values[at], _noise(points, COMPUTE, chance, at)
+    rising = any(one.kind == "trend" for one in (*exactly, *bearing))
+    beside = _beside(some, at, noise, places, rising=rising)
+    rest = some if beside is None else _without(some, beside)
+    turns = {one.every for one in (*exactly, *bearing) if one.kind == "turns"}
+    found = [
+        _unless_borne_out(one, turns, moved=moved)
+        for one in noisy.examine(rest, points.cycle[at], points.numbering[at], noise)
+    ]
+    if beside is not None:
+        found = [beside, *(one for one in found if one.kind != "constant")]
+    made = [drift_of(points, COMPUTE, one, at, some.tolist()) for one in found]
+    waits = points.numbers[COLLECTIVE][at].tolist()
+    aside = [one for one in found if one.kind == "beside-collectives"]
+    made += [drift_of(points, COLLECTIVE, one, at, waits) for one in aside]
+    return [_from_the_first(points, one.key, one) if len(one.levels) > len(one.at) else one for one in made]
+
+
+def _unless_borne_out(found: Found, turns: set[int | None], *, moved: bool) -> Found:
+    if found.kind not in _MOVES or (found.kind == "turns" and found.every in turns):
+        return found
+    return replace(found, kind="varies" if moved else "beside-collectives")
+
+
+def _same_way(points: Points, values: Float64, drifts: Sequence[Drift]) -> Iterator[int]:
+    """Yield the points of steps at which other values go the same way, up or down."""
+    for drift in drifts:
+        for number, place in enumerate(drift.at if drift.kind == "step" else ()):
+            at = int(np.searchsorted(points.call, place.call))
+            change = _number(drift.levels[number + 1].value) - _number(drift.levels[number].value)
+            before, after = values[max(at - _AROUND, 0) : at], values[at : at + _AROUND]
+            if change * (_middle(after) - _middle(before)) > 0:
+                yield at
+
+
+def _number(value: Value) -> float:
+    return float(value) if isinstance(value, int | float) else 0.0
+
+
+def _middle(values: Float64) -> float:
+    return 0.0 if np.isnan(values).all() else float(np.nanmedian(values))
 
 
 def _warm_up(drift: Drift, points: Points) -> Drift:

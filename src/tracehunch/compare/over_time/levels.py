@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from tracehunch.compare.over_time.calls import BLOCKS, COLLECTIVE, COMPUTE, ELEMENTS, KEPT, NAMES, OUTSIDE
-from tracehunch.compare.over_time.model import Drift, Level
+from tracehunch.compare.over_time.calls import ALONE, BLOCKS, COLLECTIVE, ELEMENTS, KEPT, NAMES, OUTSIDE
+from tracehunch.compare.over_time.model import COMPUTE, Drift, Level
 from tracehunch.compare.over_time.series import CALLS
 from tracehunch.facts import KEYS
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 WATCHED: Final = {
     BLOCKS: "count", ELEMENTS: "count", KEPT: "bytes", OUTSIDE: "us", CALLS: "count", COMPUTE: "us",
-    COLLECTIVE: "us",
+    COLLECTIVE: "us", ALONE: "us",
     NAMES: "text",
 }  # fmt: skip
 """What is watched beside the facts, with its unit."""
@@ -39,23 +39,23 @@ def unit_of(key: str) -> str:
 def drift_of(points: Points, key: str, found: Found, at: Int64, values: Sequence[Hashable]) -> Drift:
     """Put what was found into words of places and levels; ``values`` are those of the points ``at``."""
     odd = set(found.odd)
-    if found.kind == "trend":
+    if found.slope is not None:
         fifth = max(len(values) // 5, 1)
         parts = [list(range(fifth)), list(range(len(values) - fifth, len(values)))]
-    elif found.kind == "step":
+    elif found.cuts:
         bounds = [0, *found.cuts, len(values)]
         parts = [list(range(low, high)) for low, high in pairwise(bounds)]
     elif found.kind in ("turns", "one-off"):
         parts = [_around(odd, len(values), found.kind), sorted(odd)]
     else:
         parts = [list(range(len(values)))]
-    usual = [_usual(part, odd) if found.kind == "step" else part for part in parts]
+    usual = [_usual(part, odd) if found.cuts else part for part in parts]
     levels = tuple(
         _level(points, key, [int(at[one]) for one in part], [values[one] for one in part])
         for part in usual
         if part
     )
-    places = found.cuts if found.kind == "step" else found.odd
+    places = found.cuts or found.odd
     return Drift(
         scope=points.name,
         key=key,

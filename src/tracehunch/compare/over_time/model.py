@@ -8,7 +8,7 @@ absolute (the file's base time added), in whole nanoseconds; where a file has no
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,12 +18,19 @@ if TYPE_CHECKING:
     from tracehunch.tree import ScopeKind
     from tracehunch.verdict import Finding, Severity
 
-Kind = Literal["constant", "step", "trend", "turns", "warm-up", "one-off", "varies", "too-few"]
+COMPUTE: Final = "gpu_time_without_collectives"
+"""Key of the GPU time of a call less that of its collectives."""
+
+Kind = Literal[
+    "constant", "step", "trend", "turns", "warm-up", "one-off", "varies", "beside-collectives", "too-few"
+]  # fmt: skip
 """What became of a fact over time.
 
 ``step`` from one level to another, ``trend`` steadily up or down, ``turns`` a level of its own in every k-th
 call, ``warm-up`` higher in the first cycle only, ``one-off`` in a few calls only,
-``varies`` without an order in time, ``too-few`` calls to tell.
+``varies`` without an order in time,
+``beside-collectives`` only in kernels that share the GPU with collectives, in calls that take no longer,
+``too-few`` calls to tell.
 """
 
 
@@ -36,6 +43,7 @@ class Uses:
     name: Int64  # -> names
     count: Int64
     time_ns: Int64
+    alone_us: Float64  # of each occurrence, by use and start; nan beside a collective; or empty
 
 
 @dataclass(frozen=True, slots=True)

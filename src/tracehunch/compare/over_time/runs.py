@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from tracehunch.compare.over_time.model import Cycle, ScopeCalls, Uses
+from tracehunch.compare.over_time.calls import uses_at
+from tracehunch.compare.over_time.model import Cycle, ScopeCalls
 from tracehunch.trace.discover import natural
 from tracehunch.trace.model import ABSENT, Notice
 from tracehunch.units import join, plural, printable, time_us
@@ -228,7 +229,7 @@ def part(scope: ScopeCalls, calls: Int64) -> ScopeCalls:
         scope.step[calls],
         {key: values[calls] for key, values in scope.values.items()},
         {key: tuple(words[at] for at in calls.tolist()) for key, words in scope.words.items()},
-        Uses(uses.names, place[uses.call[keep]], uses.name[keep], uses.count[keep], uses.time_ns[keep]),
+        uses_at(uses, np.flatnonzero(keep), place[uses.call[keep]]),
     )
 
 

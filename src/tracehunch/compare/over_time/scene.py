@@ -29,6 +29,7 @@ class Side:
     time_us: Mapping[str, float]
     values: Mapping[str, float]
     cycles: Sequence[Cycle]
+    alone_us: Mapping[str, float]  # as time_us, of kernels that run beside no collective in nearly all calls
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +103,13 @@ def _side(points: Points, cycles: Sequence[Cycle], level: Level) -> Side:
         for key, some in points.numbers.items()
         if not np.isnan(some[low:high]).all()
     }
+    alone = {
+        name: float(np.nanmedian(some[low:high]))
+        for name, some in points.alone_us.items()
+        if not np.isnan(some[low:high]).all()
+    }
     mine = cycles[level.first.cycle : level.last.cycle + 1]
-    return Side(count, times, values, mine)
+    return Side(count, times, values, mine, alone)
 
 
 def _uses(

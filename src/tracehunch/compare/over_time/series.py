@@ -6,11 +6,13 @@ calls differ among themselves, and that is no drift.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from tracehunch.compare.over_time.alone import steady_us, total_us
+from tracehunch.compare.over_time.calls import ALONE
 from tracehunch.compare.over_time.model import Place
 from tracehunch.trace.model import ABSENT
 
@@ -42,6 +44,7 @@ class Points:
     per_point: int
     numbers: Mapping[str, Float64]
     words: Mapping[str, Sequence[Hashable]]  # None: not known
+    alone_us: Mapping[str, Float64] = field(default_factory=dict)  # kernel -> the part of ALONE that is its
 
     def __len__(self) -> int:
         return self.cycle.size
@@ -79,12 +82,16 @@ def _points(name: str, parts: Sequence[tuple[int, ScopeCalls]]) -> Points:
     numbers = {key: _mean(_joined(key, parts), group, per_point) for key in _keys(parts)}
     if per_step is not None:
         numbers[CALLS] = per_step.astype(np.float64)
+    steady = steady_us([one for _, one in parts])
+    alone = {name: _mean(times, group, per_point) for name, times in (steady or {}).items()}
+    if steady is not None:
+        numbers[ALONE] = total_us(alone, first.size)
     word_keys = dict.fromkeys(key for _, one in parts for key in one.words)
     words = {key: _texts(key, parts, group) for key in word_keys}
     last = np.append(first[1:], cycle.size) - 1
     return Points(
         name, parts[0][1].kind, cycle[first], first + 1, step[first], start[first], end[last], per_point,
-        numbers, words,
+        numbers, words, alone,
     )  # fmt: skip
 
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from tracehunch.compare.over_time.calls import COMPUTE, KEPT, NAMES
+from tracehunch.compare.over_time.calls import ALONE, KEPT, NAMES
 from tracehunch.compare.over_time.drift import TIMES
 from tracehunch.compare.over_time.levels import share_of
-from tracehunch.compare.over_time.model import Drift, Kind, Level, Place, Shift
+from tracehunch.compare.over_time.model import COMPUTE, Drift, Kind, Level, Place, Shift
 from tracehunch.verdict import SEVERITIES
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ def _delta(moment: Moment) -> float:
 def _told_cost(moments: Sequence[Moment]) -> float | None:
     """Return how much longer a call takes: on the host, else on the GPU; None where no time changed."""
     by_key = {one.drift.key: _delta(one) for one in moments}
-    for key in ("wall_time", "gpu_time", COMPUTE):
+    for key in ("wall_time", "gpu_time", COMPUTE, ALONE):
         if key in by_key:
             return round(by_key[key], 3)
     return None
