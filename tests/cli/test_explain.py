@@ -11,9 +11,19 @@ import tracehunch
 from tracehunch.checks import pages
 from tracehunch.cli import main
 from tracehunch.cli.glossary import glossary
+from tracehunch.compare.critical import Kind
 from tracehunch.facts.vocabulary import KEYS
 from tracehunch.judge import examine
-from tracehunch.report import attention_terminal, markdown, ranks_text, ranks_text_together, table, terminal
+from tracehunch.report import (
+    attention_terminal,
+    critical_terminal,
+    markdown,
+    over_time_facts,
+    ranks_text,
+    ranks_text_together,
+    table,
+    terminal,
+)
 from tracehunch.report.layout import View
 from tracehunch.trace import read
 
@@ -30,6 +40,25 @@ RANKS = [
     "process group",
     "world_size",
     "made_wait_us",
+]
+
+
+OVER_TIME = [
+    "over time",
+    "cycles",
+    "tested",
+    "constant",
+    "warm-up",
+    "one-offs",
+    "varies",
+    "too few",
+    "from -> to",
+    "seen in",
+    "trend",
+    "turns",
+    "left-out",
+    "not read",
+    *over_time_facts._SAID.values(),
 ]
 
 
@@ -143,7 +172,9 @@ def column_heads() -> set[str]:
     heads += ["self", "total", "op", "what changed", "what the trace revealed"]
     heads += [head.removeprefix("<") for head, _ in (*markdown._SCOPE_COLUMNS, *markdown._CPU_SCOPE_COLUMNS)]
     heads += [head.removeprefix("<") for head, _ in (*markdown._KERNEL_COLUMNS, *markdown._OP_COLUMNS)]
-    heads += [head for head, _, _ in ranks_text._RANK]
+    for columns in (critical_terminal._KINDS, critical_terminal._LONGEST, critical_terminal._WHAT_IFS):
+        heads += [column.heading for column in columns]
+    heads += [head for head, *_ in ranks_text._RANK]
     heads += [column.heading for column, _, _, _ in ranks_text_together._COLLECTIVE]
     heads += [column.heading for column in ranks_text_together.OTHER_COLUMNS if column.heading]
     first = table.render(look.facts.tree).splitlines()[0]
@@ -175,7 +206,12 @@ def test_every_column_is_explained(head: str) -> None:
         "leaf op",
         "bookkeeping",
         "cannot tell",
+        "critical path",
+        "what if",
+        "between ops",
+        *(kind.value for kind in Kind if kind != Kind.KERNEL),
         *RANKS,
+        *OVER_TIME,
     ],
 )
 def test_words_of_reports_are_explained(word: str) -> None:

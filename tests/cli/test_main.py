@@ -62,7 +62,7 @@ def test_no_verb_shows_the_help_on_stderr() -> None:
         (["look", "x", "--scop", "y"], "no option --scop; did you mean --scope?"),
         (["look", "x", "--format", "jsn"], "'jsn' is not one of 'terminal', 'json', 'markdown'"),
         (["look", "x", "--top", "0"], "0 is not in the range x>=1"),
-        (["look"], "Missing argument 'TRACE'"),
+        (["look"], "Missing argument 'TRACE...'"),
         (["look", "x", "-o", "report.pdf"], "report.pdf: the extension names no format"),
     ],
 )

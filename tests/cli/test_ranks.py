@@ -1,13 +1,16 @@
 """``tracehunch ranks``: exit codes, formats, what goes wrong in one line while the rest goes on."""
 
 import json
+import os
 import shutil
 import sys
 
 import pytest
 from tests.trace.served import served
 
-from tracehunch.cli import main
+import tracehunch
+from tracehunch.cli import common, main
+from tracehunch.errors import TracehunchError
 from tracehunch.trace import remote
 
 
@@ -78,6 +81,12 @@ def test_a_finding_fails_where_it_is_asked_to(run, job):
     assert "(--fail-on note)" in err
 
 
+def test_a_missing_rank_is_lost_data(run, job):
+    assert run(job / "rank0.json.gz")[0] == 0
+    code, _, err = run(job / "rank0.json.gz", "--strict")
+    assert (code, err) == (3, "tracehunch: exit 3: 1 rank missing (--strict)\n")
+
+
 def test_what_cannot_be_read_is_said_and_the_rest_goes_on(run, job, tmp_path):
     (job / "rank2.json").touch()
     code, out, err = run(job, tmp_path / "none.json")
@@ -114,6 +123,29 @@ def test_what_cannot_work_is_one_line_and_nothing_is_written(arguments, said, ru
     assert said in err
     assert len(err.splitlines()) <= 2
     assert [path.name for path in job.parent.iterdir()] == ["job"]
+
+
+def test_a_folder_that_may_not_be_written_to_is_said_before_anything_is_read(run, job, monkeypatch):
+    monkeypatch.setattr(os, "access", lambda *_: False)  # to root nothing is forbidden
+    code, _, err = run("none.json", "-o", job.parent / "r.json")
+    assert code == 2
+    assert "r.json: permission denied; choose another place with -o" in err
+
+
+def test_an_output_that_fails_does_not_cost_the_others(run, job, tmp_path, monkeypatch):
+    write_whole = common.write_whole
+
+    def full(path, data):
+        if path.suffix == ".html":
+            raise TracehunchError(f"cannot write {path}", "No space left on device")
+        write_whole(path, data)
+
+    monkeypatch.setattr(common, "write_whole", full)
+    code, _, err = run(job, "-o", tmp_path / "r.html", "-o", tmp_path / "r.json")
+    assert code == 2
+    assert err.endswith("r.html: No space left on device\n")
+    assert json.loads((tmp_path / "r.json").read_text())
+    assert not (tmp_path / "r.html").exists()
 
 
 def test_no_input_is_overwritten(run, job):
@@ -155,3 +187,34 @@ def test_look_takes_a_url(job, capsys, monkeypatch):
         main(["look", f"{url}rank1.json.gz"])
     assert stop.value.code == 0
     assert "rank1.json.gz" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("verb", ["ranks", "look", "check", "diff", "over-time"])
+def test_passwords_and_signatures_are_in_no_output(verb, job, tmp_path, capsys):
+    """Reports are sent around, and logs of CI are read by many."""
+    pytest.importorskip("fsspec")
+    (tmp_path / "h.toml").write_text('[[guess]]\nscope = "whole"\nkernels = 1\n')
+    with served(job) as url:
+        secret = url.replace("//", "//user:secret@")
+        traces = [f"{secret}rank{rank}.json.gz?token=SSSS" for rank in (0, 1)]
+        given = {
+            "ranks": ["ranks", *traces], "look": ["look", traces[0]], "diff": ["diff", *traces],
+            "check": ["check", tmp_path / "h.toml", traces[0]], "over-time": ["look", "--over-time", *traces],
+        }[verb]  # fmt: skip
+        gone = secret.replace(url.split(":")[2].strip("/"), "1")
+        formats = ("terminal", "json", "markdown", *(() if verb == "over-time" else ("html", "github")))
+        asked = [[*given, "--format", one] for one in formats]
+        for arguments in [*asked, ["ranks", gone], ["look", "--over-time", gone], ["look", f"{gone}x.json"]]:
+            with pytest.raises(SystemExit):
+                main(list(map(str, arguments)))
+    printed = "".join(capsys.readouterr())
+    assert "127.0.0.1" in printed
+    assert "secret" not in printed
+    assert "SSSS" not in printed
+
+
+@pytest.mark.parametrize("size", ["8GB", "1 GiB"])
+def test_python_takes_sizes_as_people_write_them(size, job):
+    assert len(tracehunch.ranks(job, max_memory=size).rows) == 2
+    with pytest.raises(TracehunchError, match="no size"):
+        tracehunch.ranks(job, max_memory="much")

@@ -13,6 +13,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 PAGE = ROOT / "docs" / "json.md"
 H200 = "tests/data/h200"
+OVER_TIME = "tests/data/over_time"
 
 RARE = {
     ("BackendAnswer", "unknown"),
@@ -73,6 +74,49 @@ def compiled():
     return tail, (x,)
 """
 
+TURNS = [
+    {
+        "ph": "X",
+        "cat": cat,
+        "name": name,
+        "pid": 1,
+        "tid": 1,
+        "ts": 5000 * step,
+        "dur": 1000 + step % 3 + 2000 * (step % 4 == 3),
+    }
+    for step in range(40)
+    for cat, name in [("user_annotation", f"ProfilerStep#{step}"), ("cpu_op", "aten::mm")]
+]
+"""Every fourth step takes three times as long."""
+
+LOST = [
+    {"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#1", "pid": 1, "tid": 1, "ts": 0, "dur": 100},
+    {
+        "ph": "X",
+        "cat": "cuda_runtime",
+        "name": "cudaLaunchKernel",
+        "pid": 1,
+        "tid": 1,
+        "ts": 0,
+        "dur": 10,
+        "args": {"correlation": 1},
+    },
+    *(
+        {
+            "ph": "X",
+            "cat": "kernel",
+            "name": "kernel",
+            "pid": 0,
+            "tid": 7,
+            "ts": at,
+            "dur": 20,
+            "args": {"device": 0, "stream": 7, "correlation": 0},
+        }
+        for at in (15, 40, 65)
+    ),
+]
+"""Kernels whose launches are not in the file."""
+
 ROWS = """
 {"B": 2, "H": 8, "S": 128, "D": 64, "dtype": "bfloat16", "Hk": 2, "gqa": true, "backend": "auto"}
 {"B": 2, "H": 8, "S": 128, "D": 64, "dtype": "bfloat16", "backend": "naive"}
@@ -84,6 +128,14 @@ QUICK = [
     ("Look", ["look", f"{H200}/ranks/ddp/rank0.json.gz"]),
     ("Look", ["look", "tests/data/cpu/mha.json.gz"]),
     ("Table", ["look", "--table", f"{H200}/seeds/naive.json.gz"]),
+    ("Look", ["look", "--critical-path", f"{H200}/models/llama_sdpa_train.json.gz"]),
+    ("Look", ["look", "--critical-path", f"{H200}/faults/sync_item.json.gz"]),
+    ("Look", ["look", "--critical-path", "lost.json"]),
+    ("OverTime", ["look", "--over-time", f"{OVER_TIME}/backend", "damaged.json"]),
+    ("OverTime", ["look", "--over-time", f"{OVER_TIME}/leak"]),
+    ("OverTime", ["look", "--over-time", "turns.json"]),
+    ("OverTime", ["look", "--over-time", f"{H200}/ranks/tp"]),
+    ("OverTime", ["look", "--over-time", f"{H200}/models"]),
     ("Look", ["check", "hunch.toml", f"{H200}/seeds/naive.json.gz"]),
     (
         "Diff",
@@ -129,6 +181,9 @@ def test_every_field_is_documented_and_every_documented_one_is_met(schema, trace
     monkeypatch.setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # a variable that traces hold
     (tracehunch.folder / "hunch.toml").write_text(HUNCH)
     (tracehunch.folder / "program.py").write_text(PROGRAM)
+    (tracehunch.folder / "damaged.json").write_text('{"traceEvents": 3}')
+    for name, events in [("turns", TURNS), ("lost", LOST)]:
+        (tracehunch.folder / f"{name}.json").write_text(json.dumps({"traceEvents": events}))
     for kind, arguments in [*QUICK, *NEEDS_TORCH]:
         document = json.loads(tracehunch(*arguments, "--format", "json").stdout)
         errors = sorted(set(schema.errors(document, kind)))

@@ -44,6 +44,7 @@ def _row(rank: int, late: int | None, matched: list[Matched]) -> RankRow:
         waited_ns=sum(one.waited_ns[rank] for one in matched),
         made_wait_ns=sum(sum(one.waited_ns.values()) for one in matched if one.last_rank == rank),
         sources=(f"run/rank{rank}.json.gz",),
+        job_step_us=100_000 / 3,
     )
 
 
@@ -122,9 +123,9 @@ def untold(ranks: Ranks) -> Ranks:
     """Return the job as if no GPU activity and no collective had been recorded."""
     rows = [
         replace(
-            row, step_us=None, steps=0, window_ns=0, compute_ns=0, exposed_communication_ns=0, copy_ns=0,
-            idle_ns={}, communication_ns=0, overlapped_ns=0, waited_ns=None, made_wait_ns=None,
-            rank_from="order",
+            row, step_us=None, job_step_us=None, steps=0, window_ns=0, compute_ns=0,
+            exposed_communication_ns=0, copy_ns=0, idle_ns={}, communication_ns=0, overlapped_ns=0,
+            waited_ns=None, made_wait_ns=None, rank_from="order",
         )
         for row in ranks.rows
     ]  # fmt: skip

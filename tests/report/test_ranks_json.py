@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import importlib.util
 import json
 import sys
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 
 DOCS = Path(__file__).parents[1] / "docs" / "schema.py"
+DATA = Path(__file__).parents[1] / "data" / "h200" / "ranks" / "tp"
 PAGE = Path(__file__).parents[2] / "docs" / "json.md"
 OBJECTS = (
     "Ranks", "RankJob", "RankFinding", "Rank", "RankCollective", "LateRank", "MatchedCollective", "Lateness",
@@ -165,6 +167,24 @@ def test_real_ranks_by_a_count_of_their_own(real_ranks: Callable[[str], Any]) ->
     assert first["waited_us"] == 0
     assert second["waited_us"] == pytest.approx(first["made_wait_us"])
     assert second["waited_us"] == pytest.approx(sum(one["skew_us"] for one in report["matched"]), rel=0.01)
+
+
+def test_the_step_of_the_job_is_about_the_same_on_all_ranks(real_ranks: Callable[[str], Any]) -> None:
+    """What the raw files say: from the first step to the last activity, over the steps."""
+    rows = told(real_ranks("tp"))["ranks"]
+    assert [row["job_step_us"] for row in rows] == [
+        pytest.approx(row["window_us"] / 3, abs=1e-3) for row in rows
+    ]
+    for row in rows:
+        path = DATA / f"rank{row['rank']}.json.gz"
+        events = json.loads(gzip.decompress(path.read_bytes()))["traceEvents"]
+        steps = [one["ts"] for one in events if str(one.get("name")).startswith("ProfilerStep#")]
+        ends = [
+            one["ts"] + one["dur"]
+            for one in events
+            if one.get("cat") in ("kernel", "gpu_memcpy", "gpu_memset")
+        ]
+        assert row["job_step_us"] == pytest.approx((max(ends) - min(steps)) / 3, rel=0.05)
 
 
 def test_every_field_is_documented_and_every_documented_one_is_met(

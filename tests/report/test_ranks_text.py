@@ -17,6 +17,7 @@ from tracehunch.report.ranks_rows import shown_ranks
 from tracehunch.report.ranks_spread import shape, spreads
 from tracehunch.report.ranks_words import bytes_text
 from tracehunch.report.ranks_words import ranks_text as named
+from tracehunch.trace.model import Notice
 from tracehunch.units import percent, time_us
 from tracehunch.verdict import Finding
 
@@ -39,11 +40,14 @@ def flat(text: str) -> str:
 
 @pytest.mark.parametrize("n_ranks", [1, 2, 16, 256])
 @pytest.mark.parametrize("width", [60, 80, 120, 200])
-def test_no_line_is_wider_than_the_terminal(made_ranks: Callable[..., Any], n_ranks: int, width: int) -> None:
-    for everything in (False, True):
-        text = text_of(
-            made_ranks(n_ranks, late=0), view=View(width=width, interactive=True), all_ranks=everything
-        )
+def test_no_line_is_wider_than_the_terminal(
+    made_ranks: Callable[..., Any], replaced: Callable[..., Any], n_ranks: int, width: int
+) -> None:
+    ranks = made_ranks(n_ranks, late=0)
+    long_notices = tuple(replaced(one, message="so it goes " * 30) for one in ranks.notices)
+    ranks = replaced(ranks, notices=(*long_notices, Notice("outside-window", "on and on " * 30, lossy=True)))
+    for everything, watched in ((False, True), (True, True), (False, False)):
+        text = text_of(ranks, view=View(width=width, interactive=watched), all_ranks=everything)
         long = [line for line in text.splitlines() if len(line) > width and not line.startswith("Next: ")]
         assert long == []
 
@@ -71,7 +75,10 @@ def test_the_extremes_are_those_of_the_json(made_ranks: Callable[..., Any]) -> N
     rows = json.loads(ranks_json.render(ranks))["ranks"]
     found = {one.name: one for one in spreads(ranks.rows)}
     most = max(rows, key=lambda row: row["made_wait_us"])
-    assert (found["delays"].most_rank, found["delays"].most) == (5, time_us(most["made_wait_us"]))
+    assert (found["delays"].most_rank, found["delays"].most) == (
+        5,
+        time_us(most["made_wait_us"] / most["steps"]),
+    )
     least = min(rows, key=lambda row: row["compute_us"] / row["window_us"])
     assert found["compute"].least_rank == least["rank"]
     assert found["compute"].least == percent(100 * least["compute_us"] / least["window_us"])
@@ -85,22 +92,22 @@ def test_every_number_of_a_rank_is_that_of_the_json(made_ranks: Callable[..., An
     ranks = made_ranks(8)
     lines = text_of(ranks, view=View(width=120)).splitlines()
     at = next(at for at, line in enumerate(lines) if line.startswith("Ranks"))
-    heads = lines[at + 1].split()
+    heads = re.split(r"\s{2,}", lines[at + 1].strip())
     for row, line in zip(json.loads(ranks_json.render(ranks))["ranks"], lines[at + 2 :], strict=False):
         cells = dict(zip(heads, re.split(r"\s{2,}", line.strip()), strict=True))
         window = row["window_us"]
         assert cells["rank"] == str(row["rank"])
-        assert cells["step"] == time_us(row["step_us"])
+        assert cells["host step"] == time_us(row["step_us"])
         for head, key in (
             ("compute", "compute_us"),
             ("exposed", "exposed_communication_us"),
-            ("overlap", "overlapped_us"),
             ("copies", "copy_us"),
         ):
             assert cells[head] == percent(100 * row[key] / window)
+        assert cells["overlap"] == percent(100 * row["overlapped_us"] / row["communication_us"])
         assert cells["idle"] == percent(100 * sum(row["idle_us"].values()) / window)
-        assert cells["waits"] == time_us(row["waited_us"])
-        assert cells["delays"] == time_us(row["made_wait_us"])
+        assert cells["waits"] == time_us(row["waited_us"] / row["steps"])
+        assert cells["delays"] == time_us(row["made_wait_us"] / row["steps"])
 
 
 def test_a_bar_is_shared_out_as_the_window_was(made_ranks: Callable[..., Any]) -> None:
@@ -151,9 +158,9 @@ def test_what_cannot_be_told_is_said(
     text = flat(text_of(untold_ranks(made_ranks(4))))
     assert "4 ranks; how many the job has, no file says" in text
     assert "ranks 0-3 by the order of the files" in text
-    assert "no rank recorded GPU activity: where the time went cannot be told" in text
+    assert "no rank recorded GPU activity: where the time went cannot be told; record with" in text
     assert "cannot tell clock of ranks 1-3" in text
-    assert "no collective was recorded, so nobody can say who waits for whom" in text
+    assert "no collective with GPU kernels was recorded, so nobody can say who waits for whom" in text
     assert "Where the time went" not in text
     assert " 0 us" not in text
     assert "0%" not in text
@@ -167,9 +174,101 @@ def test_missing_ranks_and_files_that_were_not_read(
     text = flat(text_of(ranks))
     assert "2 of 4; ranks 2, 3 missing" in text
     assert "x.json (1.2 KiB): no trace: it holds no traceEvents" in text
-    assert "other jobs in the same place: ranks 0-1 of 2" in text
+    assert "2 jobs here; reported is the one with the most ranks, of those the newest: run (rank0" in text
+    assert "left out ranks 0-1 of 2, recorded an hour before" in text
     empty = replaced(ranks, rows=(), matched=(), bandwidth=(), clocks=(), odd=(), findings=())
     assert text_of(empty).splitlines()[-1] == "Next: tracehunch look run"
+
+
+def test_the_head_has_the_step_of_the_job_and_waits_are_a_step(
+    made_ranks: Callable[..., Any], replaced: Callable[..., Any]
+) -> None:
+    ranks = made_ranks(4)
+    text = flat(text_of(ranks))
+    assert "step 33.33 ms of the job on average: recorded window over steps" in text
+    assert "waits and delays a step" in text
+    stepless = [replaced(row, steps=0, step_us=None, job_step_us=None) for row in ranks.rows]
+    text = flat(text_of(replaced(ranks, rows=(stepless[0], *ranks.rows[1:]))))
+    assert "waits and delays are sums over it" in text
+    assert f" {time_us(ranks.rows[1].made_wait_ns / 1e3)} " in text
+    text = flat(text_of(replaced(ranks, rows=tuple(stepless))))
+    assert "of the job on average" not in text
+    assert "host step:" not in text
+
+
+def test_damage_stands_above_the_findings_and_what_is_ordinary_below(
+    made_ranks: Callable[..., Any], replaced: Callable[..., Any]
+) -> None:
+    ranks = made_ranks(4)
+    passed = Notice("passed-over", "1 of 3 files passed over as no traces: 1 not named *.json")
+    ordinary = Notice("outside-window", "18 GPU activities", lossy=True)
+    ranks = replaced(ranks, notices=(*ranks.notices, passed, ordinary))
+    above, _, below = text_of(ranks).partition("\nFindings")
+    for line in ("  ! truncated: cut short", "  ! missing-ranks: no file of rank 9", "  ! not read: x.json"):
+        assert line in above
+        assert line not in below
+    assert "  ! outside-window: 18 GPU activities" in below
+    assert "\n1 of 3 files passed over" in below
+    assert "! passed-over" not in below
+    many = replaced(ranks, unread=ranks.unread * 5)
+    above, _, below = text_of(many).partition("\nFindings")
+    assert above.count("! not read") == 3
+    assert "5 files, see the end" in above
+    assert below.count("x.json (1.2 KiB): no trace") == 5
+    markdown = ranks_markdown.render(ranks)
+    assert markdown.index("**truncated**") < markdown.index("### Findings") < markdown.index("outside-window")
+
+
+def test_a_file_that_breaks_off_is_not_blamed_on_the_profiler(
+    made_ranks: Callable[..., Any], replaced: Callable[..., Any], untold_ranks: Callable[[Any], Any]
+) -> None:
+    ranks = made_ranks(3)
+    cut = replaced(untold_ranks(ranks).rows[2], is_cut=True)
+    text = flat(text_of(replaced(ranks, rows=(*ranks.rows[:2], cut))))
+    assert "rank 2: the file breaks off before any GPU activity" in text
+    assert "ProfilerActivity" not in text
+
+
+def test_which_of_several_jobs_was_taken(
+    made_ranks: Callable[..., Any], replaced: Callable[..., Any]
+) -> None:
+    ranks = made_ranks(2)
+    two = ranks_text.render(ranks, sources=["run", "other"]).splitlines()
+    assert two[1].startswith("  job       2 places named, 2 jobs there; reported is the one")
+    assert "jobs" not in ranks_text.render(replaced(ranks, other_jobs=()), sources=["run"])
+    apart = tuple(replaced(row, sources=(f"n{row.rank}/t.json",)) for row in ranks.rows)
+    assert "the newest: n0/t.json ... n1/t.json" in flat(text_of(replaced(ranks, rows=apart)))
+
+
+def test_of_two_ranks_neither_is_the_odd_one(
+    made_ranks: Callable[..., Any], replaced: Callable[..., Any]
+) -> None:
+    ranks = made_ranks(2)
+    for odd in (ranks.odd[0], replaced(ranks.odd[0], rank=0, seen=4, median=40)):
+        text = flat(text_of(replaced(ranks, odd=(odd,))))
+        assert "Where the two ranks differ facts per call of the scope fact rank 0 rank 1 scope" in text
+        assert "copies 4 40 train_step" in text
+        assert "median rank" not in text
+    assert "| <code>copies</code> | 4 | 40 | <code>train_step</code> |" in ranks_markdown.render(ranks)
+    assert "Unlike the other ranks" in text_of(made_ranks(3))
+
+
+def test_groups_are_told_where_there_are_several(
+    made_ranks: Callable[..., Any], replaced: Callable[..., Any]
+) -> None:
+    ranks = made_ranks(4)
+    assert " group " not in flat(text_of(ranks).partition("Collectives")[2])
+    kinds = {64 << 10: "tp", 25 << 20: "dp"}
+    ranks = replaced(
+        ranks,
+        matched=tuple(replaced(one, group_kind=kinds[one.bytes or 0]) for one in ranks.matched),
+        bandwidth=tuple(replaced(one, group=kinds[one.least_bytes]) for one in ranks.bandwidth),
+    )
+    text = flat(text_of(ranks))
+    assert re.search(r"allreduce dp 4 25 MiB 30 327\.7 ", text)
+    assert re.search(r"allreduce tp 4 64 KiB 30 2\.5 ", text)
+    assert "| <code>allreduce</code> | tp | 4 | 64 KiB |" in ranks_markdown.render(ranks)
+    assert [row["group"] for row in json.loads(ranks_json.render(ranks))["collectives"]] == ["dp", "tp"]
 
 
 def test_the_next_command_compares_the_late_rank_with_a_usual_one(
@@ -247,10 +346,7 @@ def test_hostile_names_act_in_no_format(made_ranks: Callable[..., Any], replaced
 def test_markdown_holds_what_the_terminal_says(made_ranks: Callable[..., Any]) -> None:
     markdown = ranks_markdown.render(made_ranks(4), sources=["run"])
     assert markdown.startswith("<!-- tracehunch:ranks -->\n\n## tracehunch ranks <code>run</code>")
-    assert (
-        "| 1 | 3 | 33.00 ms | 100.0 ms | 68% | 13% | 15% | 0.5% | 18% | 12% waiting for launches |"
-        in markdown
-    )
+    assert "| 1 | 3 | 33.00 ms | 100.0 ms | 68% | 13% | 0.5% | 18% | 12% waiting for launches |" in markdown
     assert (
         "| <code>allreduce</code> | 4 | 25 MiB | 30 | 120.0 us | 328 GB/s | 300.0 us | 1 (67%) |" in markdown
     )

@@ -8,7 +8,7 @@ import pytest
 from tests.trace.served import served, silent
 
 from tracehunch.trace import discover as module
-from tracehunch.trace import remote
+from tracehunch.trace import remote, remote_folder
 from tracehunch.trace.discover import Missed, discover, natural
 
 TEXT = json.dumps({"schemaVersion": 1, "deviceProperties": [], "traceEvents": []})
@@ -67,6 +67,16 @@ def test_patterns(folder):
     assert names(discover([f"{folder}/rank[0].json"])) == ["rank[0].json"]  # a name before a pattern
 
 
+def test_a_folder_whose_name_looks_like_a_pattern_is_taken_by_name(tmp_path):
+    for name in ("run [1]*", "run 1"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "rank0.json").write_text(TEXT)
+    [source] = discover([f"{tmp_path}/run [1]*/*.json"]).sources
+    assert source.place == str(tmp_path / "run [1]*" / "rank0.json")
+    [source] = discover([f"{tmp_path}/run [1]/*.json"]).sources  # there is no such folder: a pattern
+    assert source.place == str(tmp_path / "run 1" / "rank0.json")
+
+
 def test_the_same_file_twice_is_read_once(folder):
     (folder / "again.json").symlink_to(folder / "rank2.json")
     found = discover([folder, folder / "rank2.json"])
@@ -78,6 +88,14 @@ def test_links_that_lead_in_a_circle_end(folder):
     (folder / "below" / "up").symlink_to(folder)
     (folder / "other").symlink_to(folder / "below")
     assert len(discover([folder]).sources) == 3
+
+
+def test_a_link_to_itself_costs_only_itself(folder):
+    (folder / "circle").symlink_to("circle")
+    (folder / "rank5.json").symlink_to("rank5.json")
+    found = discover([folder])
+    assert names(found) == ["rank1.json.gz", "rank2.json", "rank10.json"]
+    assert {one.shown.rsplit("/", 1)[-1] for one in found.missed} == {"circle", "rank5.json"}
 
 
 def test_what_is_not_there_is_said_and_the_rest_goes_on(folder):
@@ -163,11 +181,33 @@ def test_folders_patterns_and_files_behind_urls(folder):
 def test_a_folder_behind_http(folder):
     pytest.importorskip("fsspec")
     with served(folder) as url:
-        assert names(discover([url])) == ["rank1.json.gz", "rank2.json", "rank10.json"]
+        found = discover([url])
+        assert names(found) == ["rank1.json.gz", "rank2.json", "rank10.json"]
+        assert found.notices[0].message.startswith("3 of 6 files passed over")
+        sizes = [(folder / one.shown.removeprefix(url)).stat().st_size for one in found.sources]
+        assert [one.bytes for one in found.sources] == sizes
+        assert names(discover([f"{url}rank*.json"])) == ["rank2.json", "rank10.json"]
         assert names(discover([url + "rank2.json"])) == ["rank2.json"]
         assert [one.why.split(";")[0] for one in discover([url + "none.json"]).missed] == [
             "there is no such file"
         ]
+
+
+class Pages:
+    """Answers as fsspec does for pages: one below fails, one links back and elsewhere."""
+
+    def ls(self, page, *, detail):
+        assert not detail
+        if page.endswith("bad/"):
+            raise PermissionError(page)
+        if page.endswith("rank9/"):
+            return [page + "rank9.json", "http://h/job/", "http://other/x.json"]
+        return [page + "rank1.json", page + "?C=N;O=D", page + "bad/", page + "rank9/"]
+
+
+def test_pages_below_a_page_are_followed_and_one_that_fails_is_left_to_the_reader():
+    linked = list(remote_folder._linked(Pages(), "http://h/job/"))
+    assert sorted(linked) == ["http://h/job/bad", "http://h/job/rank1.json", "http://h/job/rank9/rank9.json"]
 
 
 def test_a_url_that_does_not_answer_is_said_and_the_rest_goes_on(folder, monkeypatch):

@@ -4,7 +4,7 @@ import sys
 import time
 
 import pytest
-from tests.trace.served import served, silent
+from tests.trace.served import odd, served, silent
 
 from tracehunch.errors import ReadError
 from tracehunch.trace import read, remote
@@ -55,6 +55,33 @@ def test_what_the_server_does_not_have(tmp_path):
     pytest.importorskip("fsspec")
     with served(tmp_path) as url, pytest.raises(ReadError, match="there is no such file"):
         read(url + "none.json")
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        ("401", r"access was denied \(401\); check the credentials"),
+        ("403", r"access was denied \(403\); check the credentials"),
+        ("503", "the server says 503 Service Unavailable; check the URL"),
+        ("again", "it redirects without end; check the URL"),
+        ("half", "cannot be read: the server's answer ended early"),
+    ],
+)
+def test_what_a_server_answers_instead(kind, said):
+    pytest.importorskip("fsspec")
+    with odd() as url, pytest.raises(ReadError, match=said):
+        read(f"{url}{kind}/rank0.json")
+
+
+def test_many_calls_are_answered_in_their_order_and_a_failure_is_one_answer():
+    def fails():
+        raise PermissionError("a")
+
+    one, two, three = remote.ask_all([("x://a", lambda: 1), ("x://b", fails), ("x://c", lambda: 3)])
+    assert (one, three) == (1, 3)
+    assert isinstance(two, ReadError)
+    assert two.why == "access was denied"
+    assert remote.ask_all([]) == []
 
 
 def test_a_server_that_says_nothing(monkeypatch):

@@ -10,9 +10,10 @@ from tracehunch.engines import run
 from tracehunch.engines.run import Engine
 from tracehunch.engines.task import missed
 from tracehunch.engines.tell import untold
-from tracehunch.errors import ReadError
+from tracehunch.errors import ReadError, TracehunchError
 from tracehunch.trace.discover import Discovered, discover
-from tracehunch.trace.text import printable
+from tracehunch.trace.remote import shown_source
+from tracehunch.units import bytes_of
 
 Path = str | os.PathLike[str]
 
@@ -23,7 +24,7 @@ def ranks(
     engine: Engine = "local",
     workers: int | None = None,
     scheduler: str | None = None,
-    max_memory: int | None = None,
+    max_memory: int | str | None = None,
     progress: Callable[[float], None] | None = None,
     tell: Callable[[str], None] = untold,
 ) -> Ranks:
@@ -31,13 +32,14 @@ def ranks(
 
     ``paths`` are traces, folders, patterns, or URLs of these. ``engine`` is ``"local"`` (processes of this
     machine) or ``"dask"`` (the cluster of ``scheduler``, or one that is started here); every engine gives the
-    same answer. ``workers`` defaults to what processors and memory allow; ``max_memory`` is in bytes, for all
-    workers of this machine together. ``progress`` gets the share done, 0 to 1; ``tell`` gets remarks, such as
-    workers of another version.
+    same answer. ``workers`` defaults to what processors and memory allow; ``max_memory``, bytes or a size
+    such as ``"8GB"``, is for all workers of this machine together. ``progress`` gets the share done, 0 to 1;
+    ``tell`` gets remarks, such as workers of another version.
 
     Raises:
         ReadError: no file could be read; where only some could not, ``Ranks.unread`` says which and why.
-        TracehunchError: the engine is not installed, or its scheduler cannot be reached.
+        TracehunchError: ``max_memory`` is no size, the engine is not installed, or its scheduler cannot be
+            reached.
 
     """
     asked = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
@@ -47,16 +49,25 @@ def ranks(
         engine=engine,
         workers=workers,
         scheduler=scheduler,
-        max_memory=max_memory,
+        max_memory=_bytes(max_memory),
         progress=progress,
         tell=tell,
     )
     examined += [missed(one) for one in found.missed]
-    names = [printable(os.fspath(path), 300) for path in asked]
+    names = [shown_source(path) for path in asked]
     together = compare(examined, asked=names)
     if not any(isinstance(one, RankSummary) for one in examined):
         raise _nothing(together, found, names)
     return replace(together, notices=(*together.notices, *found.notices))
+
+
+def _bytes(size: int | str | None) -> int | None:
+    if not isinstance(size, str):
+        return size
+    given = bytes_of(size)
+    if given is None:
+        raise TracehunchError(f"max_memory={size!r} is no size", "", "write it as 8GB, 512 MiB or 2.5g")
+    return given
 
 
 def _nothing(together: Ranks, found: Discovered, names: Sequence[str]) -> ReadError:

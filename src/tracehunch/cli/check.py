@@ -64,6 +64,7 @@ def check(  # noqa: PLR0917  # click passes all by name
     recorded = common.read_trace(trace, max_memory)
     seen = api.check(claimed.guess, recorded)
     _tell(claimed, recorded, hunch)
+    trace = common.shown_trace(trace, recorded.label)
     if picked == "github":
         common.emit_github(*_for_github(seen, trace))
     else:

@@ -42,6 +42,21 @@ def read_trace(source: str, max_memory: int | None = None) -> Trace:
         return read(source, progress=progress, max_memory=max_memory or free_memory())
 
 
+def shown_paths(paths: Sequence[str]) -> tuple[str, ...]:
+    """Return what a report calls paths and URLs: as the user did, URLs without their secrets."""
+    from tracehunch.trace.remote import shown_source  # noqa: PLC0415  # as above
+
+    return tuple(shown_source(path) for path in paths)
+
+
+def shown_trace(source: str, label: str) -> str:
+    """Return what a report calls a trace: for a folder the file that was taken, which ``label`` names."""
+    from tracehunch.trace.remote import is_url, shown_url  # noqa: PLC0415  # as above
+
+    path = Path(source)
+    return shown_url(source) if is_url(source) else str(path / label) if path.is_dir() else source
+
+
 def exit_code(look: Look, fail_on: str, *, strict: bool) -> int:
     """0 fine; 1 a finding or surprise at or above ``fail_on``; 3 with ``strict`` if the file was damaged.
 

@@ -62,7 +62,10 @@ def diff(  # noqa: PLR0917  # click passes all by name
     if before == after == "-":
         raise click.UsageError("standard input can be one of the traces, not both")
     looks = _both_examined((before, after), max_memory)
-    sources = [_named(source, look) for source, look in zip((before, after), looks, strict=True)]
+    sources = [
+        common.shown_trace(source, look.facts.tree.trace.label)
+        for source, look in zip((before, after), looks, strict=True)
+    ]
     compared = _compared(looks, scopes)
     if picked == "github":
         common.emit_github(*_for_github(compared, sources, top=top))
@@ -85,12 +88,6 @@ def _both_examined(sources: Sequence[str], max_memory: int | None) -> list[Look]
         allowed = None if max_memory is None else max(max_memory - held, 1)  # what is free shrinks by itself
         looks.append(examine(common.read_trace(source, allowed)))
     return looks
-
-
-def _named(source: str, look: Look) -> str:
-    """Return what the report calls a trace: as the user did, and for a folder the file that was taken."""
-    path = Path(source)
-    return str(path / look.facts.tree.trace.label) if path.is_dir() else source
 
 
 def _compared(looks: Sequence[Look], scopes: Sequence[str]) -> Diff:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -19,6 +20,8 @@ from tracehunch.cli.options import (
     max_memory_option,
 )
 from tracehunch.cli.over_time import look_over_time
+from tracehunch.errors import TracehunchError
+from tracehunch.units import printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,6 +31,8 @@ if TYPE_CHECKING:
 
 _TABLE_ROWS: Final = 25
 _KERNELS: Final = 10
+_LONGEST: Final = 10
+_NAMED: Final = 4
 _TABLE_WIDTH: Final = 200  # where nobody told how wide the output is
 
 
@@ -45,7 +50,7 @@ _TABLE_WIDTH: Final = 200  # where nobody told how wide the output is
     "--top",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Kernels to list (default 10), or rows of --table (25).",
+    help="Kernels to list (default 10), rows of --table (25), or of what --critical-path lists (10).",
 )
 @click.option(
     "--table", is_flag=True, help="Show the profiler's own table (key_averages) instead of the report."
@@ -109,10 +114,10 @@ def look(  # noqa: PLR0917  # click passes all by name
     refuse_to_overwrite(output, Path(trace))
     _refuse_unfit(picked, output, table=table, critical_path=critical_path)
     seen = _examined(trace, max_memory)
-    named = _named(trace, seen)
+    named = common.shown_trace(trace, seen.facts.tree.trace.label)
     scopes = scopes if critical_path else _resolved(scopes, seen)
     if critical_path:
-        result = _critical(seen, picked, output, scopes, source=named)
+        result = _critical(seen, picked, output, scopes, source=named, top=top)
     elif table:
         result = _table(seen, picked, output, top or _TABLE_ROWS)
     else:
@@ -154,14 +159,12 @@ def _for_github(seen: Look, selection: Selection, *, source: str) -> tuple[str, 
 
 def _examined(source: str, max_memory: int | None) -> Look:
     from tracehunch.judge import examine  # noqa: PLC0415  # numpy and msgspec load only when a trace is looked at
+    from tracehunch.trace.collecting import uncollected  # noqa: PLC0415  # numpy loads with it
 
-    return examine(common.read_trace(source, max_memory))
-
-
-def _named(source: str, seen: Look) -> str:
-    """Return what the report calls the trace: as the user did, and for a folder the file that was taken."""
-    path = Path(source)
-    return str(path / seen.facts.tree.trace.label) if path.is_dir() else source
+    with uncollected():
+        seen = examine(common.read_trace(source, max_memory))
+        gc.freeze()  # it lives until the end: no collection needs to search it
+    return seen
 
 
 def _report(
@@ -197,7 +200,13 @@ def _table(seen: Look, picked: str, output: Path | None, top: int) -> str | byte
 
 
 def _critical(
-    seen: Look, picked: str, output: Path | None, scopes: tuple[str, ...], *, source: str
+    seen: Look,
+    picked: str,
+    output: Path | None,
+    scopes: tuple[str, ...],
+    *,
+    source: str,
+    top: int | None,
 ) -> str | bytes:
     """Render the critical path of a step, or of the one scope that is named."""
     from tracehunch.compare.critical import critical_path  # noqa: PLC0415  # numpy loads with it
@@ -207,13 +216,7 @@ def _critical(
         critical_terminal,
     )
 
-    if len(scopes) > 1:
-        raise click.UsageError("--critical-path takes one --scope apart; name one")
-    steps = [scope.scope for scope in seen.facts.scopes if scope.scope.kind == "step"]
-    trace = seen.facts.tree.trace
-    is_call = any(trace.name_of(call.row) == name for name in scopes for step in steps for call in step.calls)
-    (scope,) = (scopes if is_call else _resolved(scopes, seen)[:1]) or (None,)
-    path = critical_path(seen.facts, scope)
+    path = critical_path(seen.facts, _one_scope(scopes, seen))
     if picked == "json":
         return critical_json.render(seen, path)
     if picked == "html":
@@ -221,8 +224,33 @@ def _critical(
 
         return look_page.render(seen, source=source, path=path)
     if picked == "markdown":
-        return critical_markdown.render(seen, path, source=source)
-    return critical_terminal.render(seen, path, view=common.view(output), source=source)
+        return critical_markdown.render(seen, path, source=source, top=top or _LONGEST)
+    view = common.view(output)
+    return critical_terminal.render(seen, path, view=view, source=source, top=top or _LONGEST)
+
+
+def _one_scope(scopes: Sequence[str], seen: Look) -> str | None:
+    """Return the one scope, or step, that is meant; None where none was named."""
+    if len(scopes) > 1:
+        raise click.UsageError("--critical-path takes one --scope apart; name one")
+    if not scopes:
+        return None
+    trace = seen.facts.tree.trace
+    calls = [call for scope in seen.facts.scopes if scope.scope.kind == "step" for call in scope.scope.calls]
+    steps = [trace.name_of(call.row) for call in calls]
+    if scopes[0] in steps:
+        return scopes[0]
+    if steps and "#" in scopes[0] and scopes[0].startswith(steps[0].split("#")[0]):
+        there = steps[0] if len(steps) == 1 else f"{steps[0]} to {steps[-1]}"
+        raise TracehunchError(f"no step {scopes[0]!r}", todo=f"the trace has {printable(there)}")
+    found = _resolved(scopes, seen)
+    if len(found) > 1:
+        named = printable(", ".join(found[:_NAMED]))
+        raise click.UsageError(
+            f"--critical-path takes one scope apart; {printable(scopes[0])} means {len(found)}: {named}"
+            + (" ..." if len(found) > _NAMED else "")
+        )
+    return found[0]
 
 
 def _resolved(scopes: Sequence[str], seen: Look) -> tuple[str, ...]:

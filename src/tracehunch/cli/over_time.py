@@ -36,7 +36,7 @@ def look_over_time(
     """Read the files one at a time, report what changed, and return the exit code."""
     refuse_unfit(picked)
     report = _report(paths, output, scopes, all_scopes=all_scopes, max_memory=max_memory)
-    common.emit(_rendered(report, picked, output, paths, all_shifts=all_shifts), output)
+    common.emit(_rendered(report, picked, output, common.shown_paths(paths), all_shifts=all_shifts), output)
     code, why = _code(report, fail_on, strict=strict)
     if code != common.FINE:
         common.note(f"exit {code}: {why}")
@@ -92,7 +92,7 @@ def _said(what: str, why: str) -> str:
 
 
 def _nothing(paths: Sequence[str], unread: Sequence[Unread]) -> TracehunchError:
-    what = f"nothing to read in {' '.join(paths)}"
+    what = f"nothing to read in {' '.join(common.shown_paths(paths))}"
     if not unread:
         return ReadError(what, "no file there is a trace", "give traces, a folder of them, or a pattern")
     more = f" (and {plural(len(unread) - 1, 'more file')})" if len(unread) > 1 else ""

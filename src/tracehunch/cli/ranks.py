@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -84,11 +85,18 @@ def ranks(
     chosen = _outputs(output_format, outputs, paths)
     picked_engine = engine or ("dask" if scheduler is not None else "local")
     together = _together(paths, picked_engine, workers, scheduler, max_memory)
+    paths = common.shown_paths(paths)
+    failures = []
     for picked, output in chosen:
-        if picked == "github":
-            common.emit_github(*_for_github(together, paths))
-        else:
-            common.emit(_rendered(together, picked, output, paths, all_ranks=all_ranks), output)
+        try:
+            if picked == "github":
+                common.emit_github(*_for_github(together, paths))
+            else:
+                common.emit(_rendered(together, picked, output, paths, all_ranks=all_ranks), output)
+        except TracehunchError as failure:  # the others are written: reading took its time
+            failures.append(failure)
+    if failures:
+        raise failures[0]
     if outputs and together.unread:
         common.note(
             f"{plural(len(together.unread), 'file')} could not be read; the report says which and why"
@@ -116,6 +124,10 @@ def _outputs(
             ranks_parquet.require()
         if not output.parent.is_dir():
             raise TracehunchError(f"cannot write {output}", "there is no such folder", "make it first")
+        if not os.access(output.parent, os.W_OK | os.X_OK):
+            raise TracehunchError(
+                f"cannot write {output}", "permission denied", "choose another place with -o"
+            )
         if output.exists():
             matches = [Path(match) for path in paths for match in glob.glob(path, recursive=True)]  # noqa: PTH207  # patterns may be absolute
             refuse_to_overwrite(output, *map(Path, paths), *matches)
@@ -127,7 +139,7 @@ def _together(
 ) -> Ranks:
     from tracehunch.api.many import ranks as all_ranks  # noqa: PLC0415  # numpy and msgspec load with it
 
-    with reading(f"ranks of {paths[0]}") as progress:
+    with reading(f"ranks of {common.shown_paths(paths)[0]}") as progress:
         return all_ranks(
             paths,
             engine="dask" if engine == "dask" else "local",
@@ -177,6 +189,7 @@ def _code(together: Ranks, fail_on: str, *, strict: bool) -> tuple[int, str]:
 
     lossy = sorted({notice.code for notice in together.notices if notice.lossy})
     lost = [plural(len(together.unread), "file") + " could not be read"] if together.unread else []
+    lost += [f"{plural(len(together.missing), 'rank')} missing"] if together.missing else []
     if strict and (lost or lossy):
         return common.LOST, f"{join([*lost, *lossy])} (--strict)"
     if fail_on == "never":

@@ -69,7 +69,7 @@ class Child:
                 worker.receive(_pipe(process.stdout))  # it greets when it is ready
             except (EOFError, OSError, ValueError):  # ValueError: as above
                 self._reap()
-                return _no_worker(_last_line(said) or f"it ended with status {process.returncode}")
+                return _no_worker(last_line(said) or f"it ended with status {process.returncode}")
             return process
 
     def _reap(self) -> None:
@@ -92,7 +92,8 @@ def _popen(said: BinaryIO) -> subprocess.Popen[bytes]:
     )
 
 
-def _last_line(said: BinaryIO) -> str:
+def last_line(said: BinaryIO) -> str:
+    """Return the last line of what a process said."""
     said.seek(0)
     lines = said.read().decode("utf-8", "replace").strip().splitlines()
     return lines[-1] if lines else ""

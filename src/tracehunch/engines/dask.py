@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import importlib.metadata
-import logging
 import platform
-import signal
-import tempfile
+import queue
 import threading
 import time
-from contextlib import contextmanager
+from concurrent.futures import CancelledError
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
-from tracehunch.engines.memory import budget_bytes, foreseen_bytes, processors, refusal
+from tracehunch.compare.ranks.model import RankSummary, Unread
+from tracehunch.engines.cluster import ANSWER_S, connected
+from tracehunch.engines.memory import budget_bytes, refusal
 from tracehunch.engines.sharing import Sharing
 from tracehunch.engines.task import lost, short, unread
 from tracehunch.errors import TracehunchError
@@ -24,9 +25,6 @@ if TYPE_CHECKING:
     from tracehunch.compare.ranks.model import Examined
     from tracehunch.engines.task import Work
     from tracehunch.trace.discover import Source
-
-ANSWER_S: Final = 5
-"""A scheduler that does not answer in so many seconds is not there."""
 
 WORKERS_S: Final = 60
 """A cluster may start its first worker when there is work; longer is not waited for."""
@@ -58,7 +56,7 @@ def run(
         if progress is not None:
             progress(len(done) / len(sources))
 
-    with _client(scheduler, [sources[at] for at in left], workers, max_memory) as client:
+    with connected(scheduler, [sources[at] for at in left], workers, max_memory) as client:
         _say_versions(client, tell)
         died = list(_round(client, sources, left, work, note))
         for at in died:  # alone: a task that shares its worker is blamed with it
@@ -83,9 +81,9 @@ def _round(
     futures.clear()  # a result is let go once it is here
     for future, result in _finished(client, waiting):
         at = at_of[future.key]
-        if future.status == "finished":
+        if isinstance(result, RankSummary | Unread):  # the future may be lost again by now, with its worker
             note(at, result)
-        elif future.status != "error":
+        elif not isinstance(result, tuple):  # cancelled
             raise _gone(client)
         elif isinstance(result[1], KilledWorker):
             yield at
@@ -106,6 +104,9 @@ def _finished(client: Any, waiting: Any) -> Iterator[tuple[Any, Any]]:
             raise _gone(client)
         if time.monotonic() - seen < 1:
             continue
+        for one in _unheard(waiting):
+            yield one
+            seen = time.monotonic()
         if client.nthreads():
             seen = time.monotonic()
         elif time.monotonic() - seen > WORKERS_S:
@@ -116,101 +117,27 @@ def _finished(client: Any, waiting: Any) -> Iterator[tuple[Any, Any]]:
             )
 
 
+def _unheard(waiting: Any) -> Iterator[tuple[Any, Any]]:
+    """Take what nothing announces: where fetching a result failed, the package lets go of it silently."""
+    with waiting.lock:
+        ended = [future for future in waiting.futures if future.status in ("error", "finished")]
+    for future in ended:
+        try:
+            result = future.result(timeout=ANSWER_S)
+        except (OSError, TimeoutError):  # its worker went away: it is computed again, and asked for again
+            continue
+        except Exception as error:  # noqa: BLE001  # what the task raised, or what cannot be unpickled here
+            result = (type(error), error, None)
+        with waiting.lock:
+            unheard = waiting.futures.pop(future, None)
+        if unheard:
+            yield future, result
+
+
 def _failed(source: Source, error: BaseException) -> Examined:
     if isinstance(error, MemoryError):
         return short(source)
     return unread(source, "could not be examined", f"on its worker: {type(error).__name__}: {error}")
-
-
-@contextmanager
-def _client(
-    scheduler: str | None, sources: Sequence[Source], workers: int | None, max_memory: int | None
-) -> Iterator[Any]:
-    """Connect to the scheduler that was named, or to a cluster of our own that ends with the work."""
-    try:
-        from distributed import Client  # noqa: PLC0415 - an extra
-        from distributed.comm import get_address_host_port  # noqa: PLC0415 - as above
-    except ImportError:
-        raise TracehunchError(
-            "the engine dask needs the package distributed",
-            "it is not installed",
-            "pip install 'tracehunch[dask]', or --engine local",
-        ) from None
-    with _quiet(), _scheduler(scheduler, sources, workers, max_memory) as address:
-        try:
-            if isinstance(address, str):
-                get_address_host_port(address)  # a client that was never made complains when it is gone
-            client = Client(address, timeout=ANSWER_S, set_as_default=False)
-        except (OSError, TimeoutError, ValueError) as error:
-            raise _no_scheduler(str(scheduler), error) from None
-        with client:
-            yield client
-
-
-def _no_scheduler(address: str, error: Exception) -> TracehunchError:
-    what = "is no address" if isinstance(error, ValueError) else "does not answer"
-    return TracehunchError(
-        f"the Dask scheduler {printable(address)} {what}",
-        printable(str(error).splitlines()[0] if str(error) else type(error).__name__, 200),
-        "give tcp://HOST:8786; without --scheduler a cluster is started here",
-    )
-
-
-@contextmanager
-def _scheduler(
-    scheduler: str | None, sources: Sequence[Source], workers: int | None, max_memory: int | None
-) -> Iterator[Any]:
-    if scheduler is not None:
-        yield scheduler
-        return
-    import dask  # noqa: PLC0415 - an extra
-    from distributed import LocalCluster  # noqa: PLC0415 - an extra
-
-    count = max(min(workers or processors(), len(sources)), 1)
-    allowed = budget_bytes(max_memory)
-    settings = {"distributed.scheduler.allowed-failures": 1, "logging.distributed": "critical"}
-    memory = max(allowed // count, *map(foreseen_bytes, sources)) if allowed else 0
-    with tempfile.TemporaryDirectory(prefix="tracehunch-") as scratch, dask.config.set(settings):
-        with _deaf():
-            cluster = LocalCluster(
-                n_workers=count,
-                threads_per_worker=1,
-                memory_limit=memory,
-                dashboard_address="127.0.0.1:0",
-                local_directory=scratch,
-                silence_logs=logging.CRITICAL,
-            )
-        with cluster:
-            yield cluster
-
-
-@contextmanager
-def _deaf() -> Iterator[None]:
-    """Ignore Ctrl-C while a cluster starts: it would be left half-made. Its workers then ignore it, too."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Keep to ourselves what the package logs about lost workers: the results say it.
-
-    After a failure, or Ctrl-C, it logs on while the process ends, so it stays quiet then.
-    """
-    named = [name for name in logging.root.manager.loggerDict if name.startswith("distributed")]
-    loggers = [logging.getLogger(name) for name in (*named, "asyncio")]  # each has a level of its own
-    levels = [logger.level for logger in loggers]
-    for logger in loggers:
-        logger.setLevel(logging.CRITICAL)
-    yield
-    for logger, level in zip(loggers, levels, strict=True):
-        logger.setLevel(level)
 
 
 def _say_versions(client: Any, tell: Callable[[str], None]) -> None:
@@ -221,10 +148,28 @@ def _say_versions(client: Any, tell: Callable[[str], None]) -> None:
         "tracehunch": (importlib.metadata.version, "tracehunch"),
     }
     for name, call in asked.items():
-        there = client.run(*call, on_error="return").values()
+        there = _everywhere(client, call)
+        if there is None:
+            tell("some workers do not answer: what they are at is waited for")
+            return
         others = sorted({_version(one) for one in there} - {here[name]})
         if others:
             tell(f"workers have {name} {', '.join(others)}, here is {here[name]}: results may differ")
+
+
+def _everywhere(client: Any, call: tuple[Any, ...]) -> list[object] | None:
+    """Return what each worker answers; None where one says nothing, for which the client would wait."""
+    answers: queue.SimpleQueue[list[object]] = queue.SimpleQueue()
+
+    def ask() -> None:
+        with suppress(OSError, RuntimeError, CancelledError):  # the cluster, or the client, went away
+            answers.put(list((client.run(*call, on_error="return") or {}).values()))
+
+    threading.Thread(target=ask, daemon=True).start()
+    try:
+        return answers.get(timeout=ANSWER_S)
+    except queue.Empty:
+        return None
 
 
 def _version(answer: object) -> str:

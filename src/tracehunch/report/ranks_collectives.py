@@ -13,9 +13,12 @@ if TYPE_CHECKING:
     from tracehunch.compare.ranks.model import Bandwidth, Matched, Ranks
 
 
+_Key = tuple[str, int, str]  # kind, size of the group, kind of group
+
+
 @dataclass(frozen=True, slots=True)
 class CollectiveRow:
-    """Matched collectives of one kind, group size and size class.
+    """Matched collectives of one kind, kind of process group (of ``groups`` groups) and size class.
 
     ``took_us`` is from the last arrival to the end; None where a rank may leave before the last one comes, as
     the sender of a broadcast does. ``last_rank`` arrived last most often, ``last_count``
@@ -34,6 +37,8 @@ class CollectiveRow:
     clock_error_us: float
     last_rank: int | None
     last_count: int
+    group: str = ""
+    groups: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +59,13 @@ class Late:
 
 def collective_rows(ranks: Ranks) -> list[CollectiveRow]:
     """Return the classes of ``Ranks.bandwidth``, and those of unknown size; by the time they take."""
-    classes: dict[tuple[str, int], list[Bandwidth]] = defaultdict(list)
+    classes: dict[_Key, list[Bandwidth]] = defaultdict(list)
     for one in ranks.bandwidth:
-        classes[one.kind, one.group_size].append(one)
-    members: dict[int | tuple[str, int], list[Matched]] = defaultdict(list)
+        classes[one.kind, one.group_size, one.group].append(one)
+    members: dict[int | _Key, list[Matched]] = defaultdict(list)
     by_id = {id(one): one for one in ranks.bandwidth}
     for found in ranks.matched:
-        key = found.kind, found.group_size
+        key = found.kind, found.group_size, found.group_kind
         members[_class_of(found, classes[key]) if key in classes else key].append(found)
     errors = {one.rank: one.error_ns / 1e3 for one in ranks.clocks}
     rows = [
@@ -68,18 +73,19 @@ def collective_rows(ranks: Ranks) -> list[CollectiveRow]:
         for key, inside in members.items()
     ]
     return sorted(
-        rows, key=lambda row: (-row.count * (row.took_us or 0.0), row.kind, row.group_size, row.count)
+        rows,
+        key=lambda row: (-row.count * (row.took_us or 0.0), row.kind, row.group_size, row.group, row.count),
     )
 
 
-def _class_of(found: Matched, classes: Sequence[Bandwidth]) -> int | tuple[str, int]:
+def _class_of(found: Matched, classes: Sequence[Bandwidth]) -> int | _Key:
     """Return the identity of the size class that a collective is of; its kind and group where none is."""
     n_bytes = found.bytes
     if n_bytes is not None:
         for one in classes:
             if one.least_bytes <= n_bytes <= one.most_bytes:
                 return id(one)
-    return found.kind, found.group_size
+    return found.kind, found.group_size, found.group_kind
 
 
 def _row(inside: Sequence[Matched], bandwidth: Bandwidth | None, errors: dict[int, float]) -> CollectiveRow:
@@ -105,6 +111,8 @@ def _row(inside: Sequence[Matched], bandwidth: Bandwidth | None, errors: dict[in
         clock_error_us=error,
         last_rank=last if skew > error else None,
         last_count=times if skew > error else 0,
+        group=inside[0].group_kind,
+        groups=len({one.group for one in inside}),
     )
 
 

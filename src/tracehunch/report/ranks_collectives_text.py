@@ -36,6 +36,7 @@ class CollectiveText:
     rate: str
     skew: str
     last: str
+    group: str
 
 
 def collective_texts(rows: Sequence[CollectiveRow]) -> list[CollectiveText]:
@@ -51,9 +52,15 @@ def collective_texts(rows: Sequence[CollectiveRow]) -> list[CollectiveText]:
             rate=UNKNOWN if row.bus_bytes_per_s is None else f"{row.bus_bytes_per_s / 1e9:,.1f}",
             skew=time_us(row.skew_us),
             last=_last(row),
+            group=printable(row.group) or UNKNOWN,
         )
         for row in rows
     ]
+
+
+def several_groups(rows: Sequence[CollectiveRow]) -> bool:
+    """Whether there are collectives of more than one kind of process group, so that a table tells which."""
+    return len({row.group for row in rows}) > 1
 
 
 def _last(row: CollectiveRow) -> str:
@@ -95,7 +102,7 @@ def why_none(ranks: Ranks) -> str:
     if ranks.unmatched:
         matched = "none of them could be matched, so nobody can say who waits for whom"
         return f"{plural(ranks.unmatched, 'collective')} recorded; {matched}"
-    return "no collective was recorded, so nobody can say who waits for whom"
+    return "no collective with GPU kernels was recorded, so nobody can say who waits for whom"
 
 
 def unmatched_text(ranks: Ranks) -> str:
@@ -110,9 +117,12 @@ def untold_text(texts: Sequence[CollectiveText]) -> str:
     """Say what a "?" in the table stands for; "" where there is none."""
     reasons = {
         "took": "a rank may leave before the last one comes, as the sender of a broadcast",
+        "group": "which process group it was in was not recorded",
         "message": "sizes were not recorded",
-        "rate": "bus bandwidth is not defined for the kind, or not known without time and size",
+        "rate": "bus bandwidth is not defined for the kind, or needs time, size and all ranks of the group",
         "last": "ranks come nearer to each other than their clocks are known",
     }
+    if all(one.group == UNKNOWN for one in texts):  # the table does not show it
+        del reasons["group"]
     met = [why for field, why in reasons.items() if any(getattr(one, field) == UNKNOWN for one in texts)]
     return f"{UNKNOWN}: cannot be told: {'; '.join(met)}." if met else ""

@@ -5,9 +5,9 @@
  "job": {"world_size", "ranks", "missing": [ranks], "torch": [...], "devices": [...], "left_out": [...]},
  "findings": [FINDING + "rank"],
  "ranks": [{"rank", "rank_from": "distributedInfo|file name|order", "files": [...], "steps", "step_us",
-            "window_us", "compute_us", "exposed_communication_us", "copy_us", "idle_us": {cause: us},
-            "communication_us", "overlapped_us", "waited_us", "made_wait_us"}],
- "collectives": [{"kind", "group_size", "least_bytes", "most_bytes", "count", "median_us",
+            "job_step_us", "window_us", "compute_us", "exposed_communication_us", "copy_us",
+            "idle_us": {cause: us}, "communication_us", "overlapped_us", "waited_us", "made_wait_us"}],
+ "collectives": [{"kind", "group", "groups", "group_size", "least_bytes", "most_bytes", "count", "median_us",
                   "bus_bytes_per_s", "median_skew_us", "most_skew_us", "clock_error_us", "last_rank",
                   "last_count"}],
  "late": [{"rank", "waited_us", "collectives", "among", "beyond_clock_error", "by_rank_us": {rank: us}}],
@@ -103,6 +103,7 @@ def _rank(row: RankRow) -> Object:
         "files": [json_text(label) for label in row.labels],
         "steps": row.steps,
         "step_us": row.step_us,
+        "job_step_us": row.job_step_us,
         "window_us": _us(row.window_ns or None),
     }
     where: Object = {
@@ -121,6 +122,8 @@ def _collective(row: CollectiveRow) -> Object:
     return _told(
         {
             "kind": json_text(row.kind),
+            "group": json_text(row.group) or None,
+            "groups": row.groups,
             "group_size": row.group_size,
             "least_bytes": row.least_bytes,
             "most_bytes": row.most_bytes,

@@ -13,12 +13,13 @@ from tracehunch.report.ranks_collectives_text import (
     WAITS,
     collective_texts,
     late_texts,
+    several_groups,
     unmatched_text,
     untold_text,
     why_none,
 )
-from tracehunch.report.ranks_odd import odd_texts
-from tracehunch.report.ranks_rows import rank_texts, shown_ranks
+from tracehunch.report.ranks_odd import odd_table, odd_texts
+from tracehunch.report.ranks_rows import OVERLAP, per_step, rank_texts, rank_words, shown_ranks
 from tracehunch.report.ranks_spread import shape, spreads
 from tracehunch.units import count, plural
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tracehunch.compare.ranks.model import Ranks
+    from tracehunch.trace.model import Notice
 
 _LATE: Final = 5
 
@@ -36,22 +38,28 @@ def render(ranks: Ranks, *, sources: Sequence[str] = (), all_ranks: bool = False
     blocks = [
         marker("ranks"),
         title,
-        table((("<", None), ("<", None)), [(k, text(v)) for k, v in ranks_summary.recorded_on(ranks)]),
+        table(
+            (("<", None), ("<", None)), [(k, text(v)) for k, v in ranks_summary.recorded_on(ranks, sources)]
+        ),
     ]
+    blocks += _notices(ranks_summary.alerts(ranks))
     blocks += _findings(ranks, all_findings=all_ranks)
     blocks += _ranks(ranks, all_ranks=all_ranks)
     blocks += _collectives(ranks, all_rows=all_ranks)
     blocks += _clocks(ranks)
     blocks += _odd(ranks, all_rows=all_ranks)
-    blocks += _bullets(
-        "Warnings",
-        [f"**{text(one.code)}**: {text(one.message)}" for one in ranks_summary.notices(ranks)],
-    )
-    unread = ranks.unread if all_ranks else ranks.unread[: ranks_summary.SHOWN]
+    remarks = ranks_summary.remarks(ranks)
+    blocks += ["### Warnings", *_notices(remarks)] if remarks else []
+    blocks += [text(one) for one in ranks_summary.passed_over(ranks)]
+    unread = ranks_summary.unread_below(ranks, all_files=all_ranks)
     blocks += _bullets("Not read", [text(ranks_summary.unread_text(one)) for one in unread])
-    blocks += _more(len(ranks.unread) - len(unread), "file")
+    blocks += _more(len(ranks.unread) - len(unread), "file") if unread else []
     blocks.append(f"Next: {code(ranks_summary.next_command(ranks, sources))}")
     return for_comment("\n\n".join(blocks) + "\n")
+
+
+def _notices(found: Sequence[Notice]) -> list[str]:
+    return ["\n".join(f"- **{text(one.code)}**: {text(one.message)}" for one in found)] if found else []
 
 
 def _bullets(title: str, lines: Sequence[str]) -> list[str]:
@@ -73,19 +81,21 @@ def _ranks(ranks: Ranks, *, all_ranks: bool) -> list[str]:
     rows, whys = shown_ranks(ranks, all_ranks=all_ranks)
     if not rows:
         return []
-    heads = ["rank", "steps", "step", "window", "compute", "exposed", "overlap", "copies", "idle"]
-    heads += ["<most of it", "waits", "delays", "<why it is shown"]
+    heads = ["rank", "steps", "host step", "window", "compute", "exposed", "copies", "idle", "<most of it"]
+    heads += ["waits", "delays", "overlap", "<why it is shown"]
+    each = per_step(ranks.rows)
     cells = [
         [
             one.rank, one.steps, one.step, one.window, text(one.compute), text(one.exposed),
-            text(one.overlapped), text(one.copies), text(one.idle), text(one.idle_cause), one.waits,
-            one.delays, text(one.why),
+            text(one.copies), text(one.idle), text(one.idle_cause), one.waits, one.delays,
+            text(one.overlapped), text(one.why),
         ]
-        for one in rank_texts(rows, whys)
+        for one in rank_texts(rows, whys, each=each)
     ]  # fmt: skip
     if not any(whys):
         heads, cells = heads[:-1], [line[:-1] for line in cells]
-    blocks = ["### Ranks, shares of the recorded window", table([(head, None) for head in heads], cells)]
+    blocks = [f"### Ranks, {rank_words(each=each)}", table([(head, None) for head in heads], cells)]
+    blocks.append(OVERLAP)
     blocks += [text(blind)] if (blind := ranks_summary.without_gpu(ranks)) else []
     return blocks if len(rows) == len(ranks.rows) else blocks + _spread(ranks)
 
@@ -108,12 +118,24 @@ def _collectives(ranks: Ranks, *, all_rows: bool) -> list[str]:
     shown = rows if all_rows else rows[: ranks_summary.SHOWN]
     cells = [
         [
-            code(one.kind), one.group_size, text(one.message), one.count, one.took, text(one.bandwidth),
-            one.skew, text(one.last),
+            code(one.kind), text(one.group), one.group_size, text(one.message), one.count, one.took,
+            text(one.bandwidth), one.skew, text(one.last),
         ]
         for one in collective_texts(shown)
     ]  # fmt: skip
-    heads = ["<collective", "ranks", "message", "count", "time", "bus bandwidth", "skew", "<last rank"]
+    heads = [
+        "<collective",
+        "<group",
+        "ranks",
+        "message",
+        "count",
+        "time",
+        "bus bandwidth",
+        "skew",
+        "<last rank",
+    ]
+    if not several_groups(rows):
+        heads, cells = [heads[0], *heads[2:]], [[line[0], *line[2:]] for line in cells]
     blocks = ["### Collectives, matched across ranks"]
     blocks += [table([(head, None) for head in heads], cells)] if cells else []
     blocks += [*_more(len(rows) - len(shown), "kind")]
@@ -139,7 +161,9 @@ def _clocks(ranks: Ranks) -> list[str]:
 def _odd(ranks: Ranks, *, all_rows: bool) -> list[str]:
     texts = odd_texts(ranks)
     shown = texts if all_rows else texts[: ranks_summary.SHOWN]
-    heads = ["rank", "<fact", "here", "median rank", "ranks so", "<scope"]
-    cells = [[t.rank, code(t.key), text(t.seen), text(t.usual), t.alike, code(t.scope)] for t in shown]
-    listed = ["### Unlike the other ranks, per call", table([(head, None) for head in heads], cells)]
+    title, heads, rows = odd_table(ranks, shown)
+    named = ("fact", "scope")
+    cells = [[code(c) if h in named else text(c) for h, c in zip(heads, row, strict=True)] for row in rows]
+    columns = [(f"<{head}" if head in named else head, None) for head in heads]
+    listed = [f"### {title}, per call", table(columns, cells)]
     return [*listed, *_more(len(texts) - len(shown), "fact")] if cells else []

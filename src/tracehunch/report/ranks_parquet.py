@@ -67,6 +67,7 @@ def _columns(ranks: Ranks) -> Mapping[str, list[Any]]:
         "rank_from": [row.rank_from for row in rows],
         "steps": [row.steps for row in rows],
         "step_us": [row.step_us for row in rows],
+        "job_step_us": [row.job_step_us for row in rows],
         **{name: [getattr(row, name) for row in rows] for name in _TIMES},
         "idle_ns": [_idle_ns(row) for row in rows],
         **{f"idle_{_word(cause)}_ns": [row.idle_ns.get(cause, 0) for row in rows] for cause in causes},
@@ -93,4 +94,4 @@ def _type(arrow: Any, name: str) -> Any:
         return arrow.list_(arrow.string())
     if name == "rank_from":
         return arrow.string()
-    return arrow.float64() if name == "step_us" else arrow.int64()
+    return arrow.float64() if name.endswith("step_us") else arrow.int64()

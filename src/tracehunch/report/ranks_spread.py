@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING, Final
 
-from tracehunch.report.ranks_rows import QUANTITIES
+from tracehunch.report.ranks_rows import quantities
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,7 +34,7 @@ class Spread:
 
 def spreads(rows: Sequence[RankRow]) -> list[Spread]:
     """Return the quantities in which ranks differ by more than is printed."""
-    found = [_spread(rows, one) for one in QUANTITIES]
+    found = [_spread(rows, one) for one in quantities(rows)]
     return [one for one in found if one is not None]
 
 

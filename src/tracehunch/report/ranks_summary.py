@@ -29,12 +29,24 @@ _TOLD: Final = frozenset(
         "clock-drift",
         "clock-unknown",
         "clocks-apart",
+        "cut-before-gpu",
+        "mixed-jobs",
         "no-collectives",
         "no-gpu-activity",
+        "passed-over",
         "nothing-matched",
         "unmatched-collectives",
     }
 )
+_ORDINARY: Final = frozenset({"outside-window"})
+"""Lossy, and yet of undamaged files: what the GPU did before the recording began."""
+
+_UNREAD: Final = 3
+"""Files that could not be read which stand above the findings."""
+
+_JOBS: Final = 8
+"""Jobs that were left out which are named, a line each."""
+
 _EACH: Final = {"ProfilerStep": " a step", "whole": ""}
 _FROM: Final = {"file name": "the name of the file", "order": "the order of the files"}
 
@@ -45,15 +57,48 @@ def named(sources: Sequence[str]) -> str:
     return f"{', '.join(printable(one) for one in sources[:3])}{more}"
 
 
-def recorded_on(ranks: Ranks) -> list[tuple[str, str]]:
-    """Return what was read, in lines of a label and a text."""
-    lines = [("ranks", _ranks(ranks)), ("from", _told_by(ranks)), ("on", _machine(ranks))]
-    lines.append(("recorded", _recorded(ranks)))
-    if ranks.unread:
+def recorded_on(ranks: Ranks, sources: Sequence[str] = ()) -> list[tuple[str, str]]:
+    """Return what was read, in lines of a label and a text: first which job, where there are several."""
+    lines = [("job", _chosen(ranks, sources)), *_left_out(ranks), ("ranks", _ranks(ranks))]
+    lines += [("from", _told_by(ranks)), ("on", _machine(ranks)), ("recorded", _recorded(ranks))]
+    lines.append(("step", _job_step(ranks)))
+    if len(ranks.unread) > _UNREAD:
         lines.append(("not read", f"{plural(len(ranks.unread), 'file')}, see the end of this report"))
-    left_out = join([printable(one) for one in ranks.other_jobs])
-    lines += [("left out", f"other jobs in the same place: {left_out}")] if left_out else []
     return [(label, text) for label, text in lines if text]
+
+
+def _chosen(ranks: Ranks, sources: Sequence[str]) -> str:
+    """Say which of several jobs is reported, and why that one; "" where there is one."""
+    if not ranks.other_jobs or not ranks.rows:
+        return ""
+    jobs = f"{len(ranks.other_jobs) + 1} jobs"
+    where = f"{plural(len(sources), 'place')} named, {jobs} there" if len(sources) > 1 else f"{jobs} here"
+    return f"{where}; reported is the one with the most ranks, of those the newest: {_place(ranks)}"
+
+
+def _place(ranks: Ranks) -> str:
+    """Return where the files of the job are, as ``FOLDER (rank0.json ... rank1.json)``."""
+    files = [printable(source) for row in ranks.rows for source in row.sources or row.labels]
+    if len(files) == 1:
+        return files[0]
+    folders = {one.rpartition("/")[0] for one in files}
+    if folders == {""} or len(folders) > 1:
+        return f"{files[0]} ... {files[-1]}"
+    return f"{folders.pop()} ({files[0].rpartition('/')[2]} ... {files[-1].rpartition('/')[2]})"
+
+
+def _left_out(ranks: Ranks) -> list[tuple[str, str]]:
+    told = [printable(one) for one in ranks.other_jobs]
+    more = [f"{plural(len(told) - _JOBS, 'more job')}, all in the JSON"] if len(told) > _JOBS else []
+    return [("left out", one) for one in (*told[:_JOBS], *more)]
+
+
+def _job_step(ranks: Ranks) -> str:
+    """Say how long the job takes for a step: ranks wait for each other, so that it is about the same."""
+    known = [row.job_step_us for row in ranks.rows if row.job_step_us is not None]
+    if not known:
+        return ""
+    return f"{time_range_us(min(known), max(known))} of the job on average: recorded window over steps"
 
 
 def _ranks(ranks: Ranks) -> str:
@@ -93,13 +138,15 @@ def _recorded(ranks: Ranks) -> str:
 
 def without_gpu(ranks: Ranks) -> str:
     """Say which ranks recorded no GPU activity; "" where all did."""
-    blind = [row.rank for row in ranks.rows if not has_breakdown(row)]
-    if not blind:
-        return ""
-    whose = "no rank" if len(blind) == len(ranks.rows) else ranks_text(blind)
-    if len(blind) == len(ranks.rows):
-        return f"{whose} recorded GPU activity: where the time went cannot be told; {_RECORD}"
-    return f"{whose}: no GPU activity was recorded, so where the time went cannot be told; {_RECORD}"
+    blind = [row.rank for row in ranks.rows if not has_breakdown(row) and not row.is_cut]
+    cut = [row.rank for row in ranks.rows if not has_breakdown(row) and row.is_cut]
+    said = [f"{ranks_text(cut)}: the file breaks off before any GPU activity"] if cut else []
+    if blind and len(blind) == len(ranks.rows):
+        said.append("no rank recorded GPU activity")
+    elif blind:
+        said.append(f"{ranks_text(blind)}: no GPU activity was recorded")
+    fix = f"; {_RECORD}" if blind else ""
+    return f"{'; '.join(said)}: where the time went cannot be told{fix}" if said else ""
 
 
 def findings(ranks: Ranks) -> list[FindingText]:
@@ -140,11 +187,39 @@ def _finding_text(one: Finding, position: int, first: int) -> FindingText:
 def notices(ranks: Ranks) -> list[Notice]:
     """Return what is odd about the files, harmless for any output, lost data first.
 
-    What a section of the report tells anyway, as how clocks are apart, is left to it.
+    What a section of the report tells anyway, as how clocks are apart, is left to it; so is what was passed
+    over.
     """
     left = [one for one in ranks.notices if one.lossy or one.code not in _TOLD]
     found = [Notice(one.code, printable(one.message), one.lossy) for one in left]
     return sorted(found, key=lambda notice: not notice.lossy)
+
+
+def alerts(ranks: Ranks) -> list[Notice]:
+    """Return what makes the report doubtful, for its top: damage, missing ranks, files that gave nothing."""
+    found = [one for one in notices(ranks) if _is_alert(one)]
+    return found + [Notice("not read", unread_text(one), lossy=True) for one in ranks.unread[:_UNREAD]]
+
+
+def remarks(ranks: Ranks) -> list[Notice]:
+    """Return the notices that are no alerts."""
+    return [one for one in notices(ranks) if not _is_alert(one)]
+
+
+def passed_over(ranks: Ranks) -> list[str]:
+    """Say how many files of a folder are no traces: nothing to be warned of."""
+    return [printable(one.message) for one in ranks.notices if one.code == "passed-over"]
+
+
+def unread_below(ranks: Ranks, *, all_files: bool) -> Sequence[Unread]:
+    """Return the files that stand at the end: none where the alerts have them all."""
+    if len(ranks.unread) <= _UNREAD:
+        return ()
+    return ranks.unread if all_files else ranks.unread[:SHOWN]
+
+
+def _is_alert(one: Notice) -> bool:
+    return one.code == "missing-ranks" or (one.lossy and one.code not in _ORDINARY)
 
 
 def unread_text(one: Unread) -> str:

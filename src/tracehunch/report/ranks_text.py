@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from tracehunch.report import finding_texts, ranks_summary
 from tracehunch.report.layout import Column, Line, Span, View, draw, paragraph, table
 from tracehunch.report.ranks_bars import bar, legend
-from tracehunch.report.ranks_rows import rank_texts, shown_ranks
+from tracehunch.report.ranks_rows import OVERLAP, per_step, rank_texts, rank_words, shown_ranks
 from tracehunch.report.ranks_spread import shape, spreads
 from tracehunch.report.ranks_text_together import (
     NARROW,
@@ -15,8 +15,9 @@ from tracehunch.report.ranks_text_together import (
     clocks_lines,
     collectives_lines,
     more,
-    notices_lines,
+    notice_lines,
     odd_lines,
+    remarks_lines,
     titled,
     unread_lines,
 )
@@ -32,18 +33,19 @@ if TYPE_CHECKING:
 _WIDEST_BAR: Final = 60
 _NARROWEST_BAR: Final = 24
 
-_RANK: Final[tuple[tuple[str, str, int], ...]] = (  # heading, field of RankText, least width of the screen
-    ("rank", "rank", 0),
-    ("steps", "steps", WIDE),
-    ("step", "step", 0),
-    ("window", "window", WIDE),
-    ("compute", "compute", 0),
-    ("exposed", "exposed", 0),
-    ("overlap", "overlapped", NARROW),
-    ("copies", "copies", NARROW),
-    ("idle", "idle", 0),
-    ("waits", "waits", 0),
-    ("delays", "delays", 0),
+_RANK: Final[tuple[tuple[str, str, int, int], ...]] = (  # heading, field, at widths from .. to below
+    ("rank", "rank", 0, 1_000),
+    ("steps", "steps", WIDE, 1_000),
+    ("step", "step", 0, NARROW),
+    ("host step", "step", NARROW, 1_000),
+    ("window", "window", WIDE, 1_000),
+    ("compute", "compute", 0, 1_000),
+    ("exposed", "exposed", 0, 1_000),
+    ("copies", "copies", NARROW, 1_000),
+    ("idle", "idle", 0, 1_000),
+    ("waits", "waits", 0, 1_000),
+    ("delays", "delays", 0, 1_000),
+    ("overlap", "overlapped", NARROW, 1_000),
 )
 
 
@@ -53,15 +55,16 @@ def render(
     """Return the report. ``sources`` are what the user named; with ``all_ranks`` nothing is folded."""
     view = view or View()
     lines: list[Line] = paragraph(ranks_summary.named(sources), view, style="bold") if sources else []
-    for label, text in ranks_summary.recorded_on(ranks):
+    for label, text in ranks_summary.recorded_on(ranks, sources):
         lines += paragraph(text, view, first=(Span(f"  {label:<10}", "dim"),), indent=12)
+    lines += notice_lines(ranks_summary.alerts(ranks), view)
     lines += _findings(ranks, view, all_findings=all_ranks)
     lines += _ranks(ranks, view, all_ranks=all_ranks)
     lines += _bars(ranks, view, all_ranks=all_ranks)
     lines += collectives_lines(ranks, view, all_rows=all_ranks)
     lines += clocks_lines(ranks, view, all_rows=all_ranks)
     lines += odd_lines(ranks, view, all_rows=all_ranks)
-    lines += notices_lines(ranks, view)
+    lines += remarks_lines(ranks, view)
     lines += unread_lines(ranks, view, all_rows=all_ranks)
     command = ranks_summary.next_command(ranks, sources)
     return draw([*lines, (), (Span("Next: ", "dim"), Span(command, "bold"))], view)
@@ -81,15 +84,16 @@ def _ranks(ranks: Ranks, view: View, *, all_ranks: bool) -> list[Line]:
     rows, whys = shown_ranks(ranks, all_ranks=all_ranks)
     if not rows:
         return []
-    texts = rank_texts(rows, whys)
-    fields = [(heading_, field) for heading_, field, least in _RANK if view.width >= least]
+    each = per_step(ranks.rows)
+    texts = rank_texts(rows, whys, each=each)
+    fields = [(heading_, field) for heading_, field, least, most in _RANK if least <= view.width < most]
     drawn = table(
         [Column(heading_) for heading_, _ in fields],
         [[getattr(text, field) for _, field in fields] for text in texts],
         view,
     )
     few = len(rows) == len(ranks.rows)
-    lines = titled(view, "Ranks", "shares of the recorded window; waits and delays are sums over it")
+    lines = titled(view, "Ranks", rank_words(each=each))
     lines.append(drawn[0])
     for text, line in zip(texts, drawn[1:], strict=True):
         lines += [line, *(paragraph(text.why, view, indent=8, style="dim") if text.why else [])]
@@ -102,9 +106,11 @@ def _ranks(ranks: Ranks, view: View, *, all_ranks: bool) -> list[Line]:
 
 
 def _meaning(texts: Sequence[RankText]) -> str:
+    step = "host step: the median; a host may run ahead of its GPU. "
     said = (
-        "exposed, overlap: communication alone, and beside compute. waits: in collectives, for ranks that "
-        "came later. delays: what others waited for it."
+        f"{step if any(text.step != '?' for text in texts) else ''}exposed: communication that no compute "
+        "hides. waits: in collectives, for ranks that came later. delays: what all others waited for it. "
+        f"{OVERLAP}"
     )
     unknown = any("?" in (text.waits, text.delays, text.step, text.compute) for text in texts)
     return f"{said} ?: cannot be told." if unknown else said

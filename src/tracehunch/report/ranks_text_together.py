@@ -12,17 +12,19 @@ from tracehunch.report.ranks_collectives_text import (
     WAITS,
     collective_texts,
     late_texts,
+    several_groups,
     unmatched_text,
     untold_text,
     why_none,
 )
-from tracehunch.report.ranks_odd import odd_texts
+from tracehunch.report.ranks_odd import odd_table, odd_texts
 from tracehunch.units import plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tracehunch.compare.ranks.model import Ranks
+    from tracehunch.trace.model import Notice
 
 WIDE: Final = 100
 """Columns from which on there is room for everything."""
@@ -34,6 +36,7 @@ _LATE: Final = 5
 _CLOCKS: Final = 12
 _COLLECTIVE: Final[tuple[tuple[Column, str, int, int], ...]] = (  # column, field, at widths from .. to below
     (Column("collective", "left", cut="middle"), "kind", 0, 1_000),
+    (Column("group", "left", cut="middle"), "group", NARROW, 1_000),
     (Column("ranks"), "group_size", NARROW, 1_000),
     (Column("message"), "message", 0, 1_000),
     (Column("count"), "count", 0, 1_000),
@@ -44,15 +47,8 @@ _COLLECTIVE: Final[tuple[tuple[Column, str, int, int], ...]] = (  # column, fiel
     (Column("last rank", "left"), "last", 0, 1_000),
 )
 _CLOCK: Final = (Column("", "left"), Column("clock"), Column("within"), Column("collectives"))
-_ODD: Final = (
-    Column("rank"),
-    Column("fact", "left"),
-    Column("here"),
-    Column("median rank"),
-    Column("ranks so"),
-    Column("scope", "left", cut="middle"),
-)
-OTHER_COLUMNS: Final = (*_CLOCK, *_ODD)
+_ODD: Final = {"fact": Column("fact", "left"), "scope": Column("scope", "left", cut="middle")}
+OTHER_COLUMNS: Final = (*_CLOCK, *_ODD.values(), *map(Column, ("rank", "here", "median rank", "ranks so")))
 
 _COLLECTIVES: Final = (
     "time, skew: medians. skew: from the first rank's arrival to the last one's. bus bandwidth: what each "
@@ -83,7 +79,12 @@ def collectives_lines(ranks: Ranks, view: View, *, all_rows: bool) -> list[Line]
         )
     shown = rows if all_rows else rows[: ranks_summary.SHOWN]
     texts = collective_texts(shown)
-    columns = [(column, field) for column, field, least, most in _COLLECTIVE if least <= view.width < most]
+    left_out = {"group"} if not several_groups(rows) else {"took"} if view.width < WIDE else set()
+    columns = [
+        (column, field)
+        for column, field, least, most in _COLLECTIVE
+        if least <= view.width < most and field not in left_out
+    ]
     lines += table([one for one, _ in columns], [[getattr(t, f) for _, f in columns] for t in texts], view)
     lines += more(len(rows) - len(shown), "kind", view)
     said = f"{_COLLECTIVES} {untold_text(texts)}".rstrip()
@@ -92,7 +93,7 @@ def collectives_lines(ranks: Ranks, view: View, *, all_rows: bool) -> list[Line]
     lines += paragraph(alone, view, indent=2, style="dim") if alone else []
     found = late_texts(ranks)
     waits_shown = found if all_rows else found[:_LATE]
-    lines += titled(view, "Who waits for whom", "in collectives") if found else []
+    lines += titled(view, "Who waits for whom", "in collectives, over the whole recording") if found else []
     for text in waits_shown:
         lines += paragraph(text, view, indent=2)
     lines += paragraph(WAITS, view, indent=2, style="dim") if found else []
@@ -122,30 +123,37 @@ def odd_lines(ranks: Ranks, view: View, *, all_rows: bool) -> list[Line]:
     if not texts:
         return []
     shown = texts if all_rows else texts[: ranks_summary.SHOWN]
-    rows = [[t.rank, t.key, t.seen, t.usual, t.alike, t.scope] for t in shown]
-    lines = [
-        *titled(view, "Unlike the other ranks", "facts per call of the scope"),
-        *table(_ODD, rows, view),
-    ]
+    title, heads, rows = odd_table(ranks, shown)
+    columns = [_ODD[head] if head in _ODD else Column(head) for head in heads]
+    lines = [*titled(view, title, "facts per call of the scope"), *table(columns, rows, view)]
     return lines + more(len(texts) - len(shown), "fact", view)
 
 
-def notices_lines(ranks: Ranks, view: View) -> list[Line]:
-    """Return what is odd about the files."""
-    found = ranks_summary.notices(ranks)
+def remarks_lines(ranks: Ranks, view: View) -> list[Line]:
+    """Return what is odd about the files, and how many were passed over."""
+    found = ranks_summary.remarks(ranks)
     lines: list[Line] = titled(view, "Warnings", "about the files") if found else []
+    lines += notice_lines(found, view)
+    for text in ranks_summary.passed_over(ranks):
+        lines += [(), *paragraph(text, view, style="dim")]
+    return lines
+
+
+def notice_lines(found: Sequence[Notice], view: View) -> list[Line]:
+    """Return notices, marked."""
+    lines: list[Line] = []
     for notice in found:
         mark = Span("  ! ", "bold yellow" if notice.lossy else "yellow")
-        text = f"{notice.code}: {notice.message}"
-        # where no person watches, one warning is one line, for grep
-        lines += paragraph(text, view, first=(mark,)) if view.interactive else [(mark, text)]
+        lines += paragraph(f"{notice.code}: {notice.message}", view, first=(mark,))
     return lines
 
 
 def unread_lines(ranks: Ranks, view: View, *, all_rows: bool) -> list[Line]:
     """Return which files gave nothing, and why."""
-    shown = ranks.unread if all_rows else ranks.unread[: ranks_summary.SHOWN]
-    lines: list[Line] = titled(view, "Not read", "the rest was analysed") if shown else []
+    shown = ranks_summary.unread_below(ranks, all_files=all_rows)
+    if not shown:
+        return []
+    lines = titled(view, "Not read", "the rest was analysed")
     for one in shown:
         lines += paragraph(ranks_summary.unread_text(one), view, indent=2)
     return lines + more(len(ranks.unread) - len(shown), "file", view)

@@ -8,6 +8,7 @@ import re
 import stat
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from tracehunch.errors import ReadError
@@ -80,8 +81,14 @@ def discover(paths: Sequence[str | os.PathLike[str]]) -> Discovered:
     behind URLs of folders, names and first kilobytes decide.
     """
     found = _Found()
-    for path in paths:
-        _one(os.fspath(path), found)
+    names = [os.fspath(path) for path in paths]
+    urls = [name for name in names if _is_url(name)]
+    behind = dict(zip(urls, remote.ask_all([(url, partial(_listed, url)) for url in urls]), strict=True))
+    for name in names:
+        if name in behind:
+            _url(name, behind[name], found)
+        else:
+            _one(name, found)
     sources = sorted(found.sources.values(), key=lambda source: natural(source.shown))
     missed, folded = _folded(found.missed)
     return Discovered(tuple(sources), missed, (*_told(found), *folded))
@@ -100,8 +107,6 @@ def _one(path: str, found: _Found) -> None:
         found.miss("-", "standard input is not read here", "it holds one trace; give files or a folder")
     elif not path:
         found.miss("''", "the path is empty", "give traces, or a folder of them")
-    elif remote.is_url(local) and not os.path.lexists(local):
-        _url(path, found)
     elif os.path.isdir(local):  # noqa: PTH112  # a string, as the user wrote it
         _folder(local, found)
     elif _GLOB.search(local) and not os.path.lexists(local):
@@ -110,8 +115,13 @@ def _one(path: str, found: _Found) -> None:
         _file(local, found)
 
 
+def _is_url(path: str) -> bool:
+    local = remote.local_path(path) or path
+    return remote.is_url(local) and not os.path.lexists(local)
+
+
 def _pattern(pattern: str, found: _Found) -> None:
-    matches = sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207  # patterns may be absolute
+    matches = sorted(glob.glob(_folder_as_named(pattern), recursive=True))  # noqa: PTH207  # patterns may be absolute
     files = [match for match in matches if not os.path.isdir(match)]  # noqa: PTH112  # as above
     for match in files:
         _file(match, found)
@@ -119,6 +129,12 @@ def _pattern(pattern: str, found: _Found) -> None:
         _folder(match, found)
     if not matches:
         found.miss(pattern, "no file matches", "nothing there has such a name")
+
+
+def _folder_as_named(pattern: str) -> str:
+    """Take the folder of a pattern by its name where there is such a folder: ``run [1]/*.json``."""
+    folder, name = os.path.split(pattern)
+    return os.path.join(glob.escape(folder), name) if os.path.isdir(folder) else pattern  # noqa: PTH112, PTH118  # as above
 
 
 def _file(path: str, found: _Found) -> None:
@@ -160,10 +176,10 @@ def _entry(entry: os.DirEntry[str], found: _Found) -> str:
         found.looked_at += 1
         found.passed_over["hidden"] += 1
         return ""
-    if entry.is_dir():
-        return entry.path
-    found.looked_at += 1
     try:
+        if entry.is_dir():
+            return entry.path
+        found.looked_at += 1
         if not sniff.has_trace_suffix(entry.name):
             found.passed_over["not named *.json"] += 1
         elif not stat.S_ISREG(entry.stat().st_mode):
@@ -188,16 +204,22 @@ def _counted(name: str, kind: sniff.Kind, found: _Found) -> bool:
     return wanted
 
 
-def _url(url: str, found: _Found) -> None:
-    try:
-        for one in remote_folder.listed(url):
-            found.looked_at += bool(one.kind or one.passed_over)
-            if one.passed_over:
-                found.passed_over[one.passed_over] += 1
-            elif one.kind is None or _counted(remote.name_of(one.url), one.kind, found):
-                found.take(Source(one.url, remote.shown_url(one.url), one.bytes))
-    except ReadError as error:
-        found.miss(remote.shown_url(url), error.what, "; ".join(filter(None, (error.why, error.todo))))
+def _listed(url: str) -> list[remote_folder.Listed]:
+    return list(remote_folder.listed(url))
+
+
+def _url(url: str, listed: list[remote_folder.Listed] | ReadError, found: _Found) -> None:
+    """Take what is behind a URL, or note why that cannot be had."""
+    if isinstance(listed, ReadError):
+        why = "; ".join(filter(None, (listed.why, listed.todo)))
+        found.miss(remote.shown_url(url), listed.what, why)
+        return
+    for one in listed:
+        found.looked_at += bool(one.kind or one.passed_over)
+        if one.passed_over:
+            found.passed_over[one.passed_over] += 1
+        elif one.kind is None or _counted(remote.name_of(one.url), one.kind, found):
+            found.take(Source(one.url, remote.shown_url(one.url), one.bytes))
 
 
 def _reason(error: OSError | ValueError) -> str:

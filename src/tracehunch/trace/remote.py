@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mmap
+import os
 import queue
 import re
 import tempfile
@@ -15,7 +16,7 @@ from tracehunch.trace.sink import MOST_BYTES
 from tracehunch.trace.text import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from tracehunch.trace.scan import Text
 
@@ -25,6 +26,8 @@ PATIENCE_S = 30.0
 """A server that says nothing for so long does not answer."""
 
 _CHUNK: Final = 1 << 20
+_AT_ONCE: Final = 8  # small servers drop more connections than they can queue
+_DENIED: Final = (401, 403)
 _URL: Final = re.compile(r"[a-z][a-z0-9+.\-]+(?:://|::)", re.IGNORECASE)
 _LOGIN: Final = re.compile(r"(?<=://)[^/@\s]*@")
 _QUERY: Final = re.compile(r"(https?://[^\s?#]*)[?#][^\s'\")]*", re.IGNORECASE)
@@ -49,6 +52,12 @@ def local_path(url: str) -> str | None:
 def shown_url(url: str) -> str:
     """Return a URL for people: without password, and without the query, which may hold a signature."""
     return printable(without_secrets(url), _SHOWN)
+
+
+def shown_source(source: str | os.PathLike[str]) -> str:
+    """Return a path or URL as reports show it: a URL without what nobody else may know."""
+    text = os.fspath(source)
+    return shown_url(text) if is_url(text) else printable(text, _SHOWN)
 
 
 def name_of(url: str) -> str:
@@ -121,6 +130,35 @@ def ask(
         return answer  # type: ignore[return-value]  # there is no error, so this is the answer
 
 
+def ask_all(calls: Sequence[tuple[str, Callable[[], Answer]]]) -> list[Answer | ReadError]:
+    """Return what each of many calls for a URL does, in their order; so many at once that silence is cheap.
+
+    A call may ask itself, several times: each has the patience that ``ask`` has.
+    """
+    answers: list[Answer | ReadError] = [ReadError("was not asked for")] * len(calls)
+    waiting = queue.SimpleQueue[int]()
+    for at in range(len(calls)):
+        waiting.put(at)
+
+    def work() -> None:
+        while True:
+            try:
+                at = waiting.get_nowait()
+            except queue.Empty:
+                return
+            try:
+                answers[at] = calls[at][1]()
+            except Exception as error:  # noqa: BLE001  # of any kind, as above
+                answers[at] = _failure(calls[at][0], error)
+
+    threads = [threading.Thread(target=work, daemon=True) for _ in range(min(len(calls), _AT_ONCE))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return answers
+
+
 def _copy(url: str, file: BinaryIO, copied: list[int]) -> None:
     system, path = place(url)
     how = {"block_size": 0} if _is_http(url) else {}  # one request, read as it comes
@@ -164,7 +202,29 @@ def _failure(url: str, error: BaseException) -> ReadError:
         return ReadError("cannot be opened", "there is no such file", "check the URL")
     if isinstance(error, PermissionError):
         return ReadError("cannot be opened", "access was denied", "check the credentials and the URL")
-    return ReadError("cannot be opened", _said(error.__cause__ or error), "check the URL and the network")
+    return _of_server(error)
+
+
+def _of_server(error: BaseException) -> ReadError:
+    """Say what a server did; errors of packages that need not be installed go by their names."""
+    if type(error).__name__ == "ClientPayloadError":
+        return ReadError(
+            "cannot be read", "the server's answer ended early", "try again, or download the file"
+        )
+    cause = error.__cause__ or error
+    if (status := getattr(cause, "status", None)) in _DENIED:
+        return ReadError(
+            "cannot be opened", f"access was denied ({status})", "check the credentials and the URL"
+        )
+    return ReadError("cannot be opened", _answered(cause) or _said(cause), "check the URL and the network")
+
+
+def _answered(error: BaseException) -> str:
+    """Return what an HTTP server answered, in its own words; "" where the error is another."""
+    if type(error).__name__ == "TooManyRedirects":
+        return "it redirects without end"
+    status, words = getattr(error, "status", None), getattr(error, "message", "")
+    return f"the server says {status} {printable(str(words), _SHOWN)}".rstrip() if status else ""
 
 
 def _missing_package(protocol: str, error: ImportError) -> ReadError:

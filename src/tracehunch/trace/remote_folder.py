@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from tracehunch.errors import ReadError
 from tracehunch.trace import remote, sniff
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 _LONGER: Final = 10  # the listing of a large bucket takes its time, and this one has answered before
 _AT_ONCE: Final = 64  # heads asked for together
@@ -33,22 +35,51 @@ def listed(url: str) -> Iterator[Listed]:
         yield Listed(url, None)
         return
     system, path = remote.place(url)
-    http = url.lower().startswith(("http://", "https://"))
-    if re.search(r"[*]" if http else r"[*?\[]", path):
+    if _is_http(url):
+        yield from _of_pages(url, system, path)
+    elif re.search(r"[*?\[]", path):
         yield from _looked_at(system, remote.ask(url, lambda: system.glob(path, detail=True)))
-    elif _is_folder(url, system, path, http=http):
-        times = 1 if http else _LONGER
-        yield from _looked_at(system, remote.ask(url, lambda: system.find(path, detail=True), times=times))
+    elif str(remote.ask(url, lambda: system.info(path)).get("type")) == "directory":
+        yield from _looked_at(system, remote.ask(url, lambda: system.find(path, detail=True), times=_LONGER))
     else:
-        info = remote.ask(url, lambda: system.info(path))
-        yield Listed(url, _size(info))
+        yield Listed(url, _size(remote.ask(url, lambda: system.info(path))))
 
 
-def _is_folder(url: str, system: Any, path: str, *, http: bool) -> bool:
+def _is_http(url: str) -> bool:
+    return url.lower().startswith(("http://", "https://"))
+
+
+def _of_pages(url: str, system: Any, path: str) -> Iterator[Listed]:
     """HTTP knows no folders: a URL with a slash at its end is a page of links."""
-    if http:
-        return path.partition("?")[0].endswith("/")
-    return str(remote.ask(url, lambda: system.info(path)).get("type")) == "directory"
+    if "*" in path:
+        names = remote.ask(url, lambda: system.glob(path), times=_LONGER)
+        yield from _sized(system, _looked_at(system, {name: {} for name in names}))
+    elif path.partition("?")[0].endswith("/"):
+        yield from _sized(system, _looked_at(system, {name: {} for name in _linked(system, path)}))
+    else:
+        yield Listed(url, _size(remote.ask(url, lambda: system.info(path))))
+
+
+def _linked(system: Any, top: str) -> Iterator[str]:
+    """Yield the files that pages link to, at ``top`` and below it. A page below that fails is a file."""
+    waiting, seen = [top], {top}
+    while waiting:
+        page = waiting.pop()
+        try:
+            links = remote.ask(page, partial(system.ls, page, detail=False))
+        except ReadError:
+            if page == top:
+                raise
+            yield page.rstrip("/")  # whoever reads it will say what is wrong
+            continue
+        for link in links:
+            if "?" in link or link in seen or not link.startswith(top):  # ?: the same page, sorted
+                continue
+            seen.add(link)
+            if link.endswith("/"):
+                waiting.append(link)
+            else:
+                yield link
 
 
 def _looked_at(system: Any, found: Mapping[str, Mapping[str, Any]]) -> Iterator[Listed]:
@@ -71,12 +102,47 @@ def _looked_at(system: Any, found: Mapping[str, Mapping[str, Any]]) -> Iterator[
 def _heads(system: Any, files: Sequence[tuple[str, str, int | None]]) -> Iterator[Listed]:
     """Look at the first kilobytes of several files at once; what cannot be had is left to the reader."""
     names = [name for name, _, _ in files]
-    ends = [sniff.HEAD_BYTES if size is None else min(size, sniff.HEAD_BYTES) for _, _, size in files]
-    heads = remote.ask(
-        files[0][1], lambda: system.cat_ranges(names, [0] * len(names), ends, on_error="return")
-    )
+    if _is_http(files[0][1]):
+        heads: Sequence[object] = remote.ask_all([(name, partial(_first, system, name)) for name in names])
+    else:
+        ends = [sniff.HEAD_BYTES if size is None else min(size, sniff.HEAD_BYTES) for _, _, size in files]
+        heads = remote.ask(
+            files[0][1], lambda: system.cat_ranges(names, [0] * len(names), ends, on_error="return")
+        )
     for (_, url, size), head in zip(files, heads, strict=True):
         yield Listed(url, size, sniff.kind_of_head(head) if isinstance(head, bytes) else "packed")
+
+
+def _first(system: Any, name: str) -> bytes:
+    """Return the first kilobytes; the rest is not fetched also where the server knows no ranges."""
+    return remote.ask(name, partial(_read_first, system, name))
+
+
+def _read_first(system: Any, name: str) -> bytes:
+    head = b""
+    with system.open(name, "rb", block_size=0) as stream:
+        while len(head) < sniff.HEAD_BYTES and (more := stream.read(sniff.HEAD_BYTES - len(head))):
+            head += more
+    return head
+
+
+def _sized(system: Any, files: Iterable[Listed]) -> list[Listed]:
+    """Ask for the sizes of files that may be traces: pages do not tell them."""
+    found = list(files)
+    wanted = [at for at, one in enumerate(found) if one.kind and sniff.is_wanted(_name(one), one.kind)]
+    infos = remote.ask_all([(found[at].url, partial(_info, system, found[at].url)) for at in wanted])
+    for at, info in zip(wanted, infos, strict=True):
+        found[at] = replace(found[at], bytes=None if isinstance(info, ReadError) else _size(info))
+    return found
+
+
+def _info(system: Any, url: str) -> Mapping[str, Any]:
+    info: Mapping[str, Any] = remote.ask(url, partial(system.info, url))
+    return info
+
+
+def _name(one: Listed) -> str:
+    return remote.name_of(one.url)
 
 
 def _size(info: Mapping[str, Any]) -> int | None:

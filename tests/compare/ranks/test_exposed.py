@@ -26,10 +26,40 @@ def test_waiting_and_moving_add_up_to_what_the_ranks_expose(examined):
     assert found.severity == "note"
 
 
-def test_the_rank_that_only_runs_ahead_is_named(examined):
+def test_the_rank_that_is_waited_for_is_named(examined):
     cause = exposed([examined(f"h200/ranks/ddp/rank{i}") for i in (0, 1)]).cause
     assert "Rank 1 waits most, 18.45 ms a step overlapped or not, mostly for rank 0" in cause
-    assert "the host of rank 1 runs ahead of that of rank 0" in cause
+    assert "The host of rank 0 needs 1.470 ms more a step (25.86 ms, against 24.39 ms)" in cause
+
+
+def hosts(own, other):
+    """The cause where rank 1 waits for rank 0, and what the hosts of rank 0 and 1 need."""
+    late = np.zeros((2, 9), dtype=np.int64)
+    late[0] = 2_000_000
+    return exposed(job(2, 9, late_ns=late, host=[[own], [other]])).cause
+
+
+def test_a_host_is_only_said_to_need_more_where_it_does():
+    text = "The host of rank 0 needs 300.0 us more a step (5.300 ms, against 5.000 ms), spread over all ops."
+    assert text in hosts(5_300_000, 5_000_000)
+    assert "for rank 0. The host of rank 0 needs hardly more than that of rank 1" in hosts(
+        5_050_000, 5_000_000
+    )
+    cause = hosts(5_100_000, 5_600_000)
+    assert "for rank 0. The host of rank 0 needs no more than that of rank 1" in cause
+    assert "more a step" not in cause
+
+
+def test_more_microbatches_only_where_no_host_is_the_limit():
+    late = np.zeros((2, 9), dtype=np.int64)
+    late[0] = 2_000_000
+    ranks = [
+        replace(one, collectives=replace(one.collectives, kinds=("send",))) for one in job(2, 9, late_ns=late)
+    ]
+    assert exposed(ranks).fix.startswith("More microbatches")
+    part = ranks[1].breakdown[0]
+    ranks[1] = replace(ranks[1], breakdown=(replace(part, idle_ns={"launch": part.window_ns * 7 // 10}),))
+    assert exposed(ranks).fix.startswith("The hosts are the limit: the GPU of rank 1 waits for launches 70%")
 
 
 def test_what_moves_data_is_at_stake_and_no_more_than_compute_can_hide():

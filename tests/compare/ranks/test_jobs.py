@@ -107,7 +107,10 @@ def test_a_file_that_does_not_say_goes_with_the_only_job_there_is():
 
 
 def test_ranks_that_nothing_tells_are_numbered_by_name():
-    ranks = [replace(one, rank=None, rank_from="order", world_size=None) for one in job(3)]
+    ranks = [
+        replace(one, rank=None, rank_from="order", world_size=None, label=label)
+        for one, label in zip(job(3), ("a.json", "b.json", "c.json"), strict=True)
+    ]
     named_ranks = [replace(ranks[0], rank=0, rank_from="file name"), *ranks[1:]]
     found = choose(named_ranks)
     assert [(one.rank, one.rank_from) for one in found.members] == [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tracehunch.compare.ranks.shifts import Calls, pair
@@ -37,6 +37,7 @@ def truth(pairs, own, other):
     )
 
 
+@example(seed=4713, offset=0, ahead=1, behind=0, period=1, with_steps=False, lost=8)
 @settings(max_examples=80, deadline=None)
 @given(
     seed=st.integers(0, 10_000),

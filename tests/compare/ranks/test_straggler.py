@@ -14,6 +14,7 @@ from tests.compare.ranks.summaries import job
 
 from tracehunch.compare.ranks import compare
 from tracehunch.compare.ranks.examine import examine
+from tracehunch.verdict import Finding
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,10 +33,21 @@ def recorded(name):
 
 
 def test_extra_products_on_one_gpu_from_the_fourth_step_on():
+    """Kernels under aten::mm, launched in steps 4-8, take 59.05 ms in one file, 8.114 in the other."""
     found = straggler(recorded("ddp_gpu_straggler"))
     assert found.severity == "warning"
     assert "rank 1 makes the others wait" in found.summary
-    assert "from step 4 on: aten::mm takes 12.1" in found.summary
+    assert "from step 4 on: aten::mm takes 11.81 ms on the GPU, 1.623 ms on the other rank" in found.summary
+
+
+def test_no_more_is_at_stake_than_the_others_leave_of_a_step():
+    found = straggler(recorded("ddp_gpu_straggler"))
+    assert found.time_at_stake_us == pytest.approx(20_502 - 20_077, abs=3)
+    assert "Of a step of 20.50 ms the other ranks need 20.08 ms themselves" in found.cause
+    ranks = job(**of_steps(slice(None)), host=10 * MS)  # the whole step
+    found = straggler(ranks)
+    assert "rank 2 makes" in found.summary
+    assert (found.severity, found.time_at_stake_us) == ("note", pytest.approx(0, abs=50))
 
 
 def test_a_host_that_sleeps_in_each_step():
@@ -130,10 +142,12 @@ def test_of_a_slow_host_the_op_is_named():
     assert "decode takes 3.000 ms on the host, nothing on the median rank" in found.summary
 
 
-def test_a_slow_host_of_a_pair_is_a_note_where_nothing_in_particular_is_slow():
+def test_a_slow_host_of_a_pair_is_a_note_only_in_many_steps_where_nothing_in_particular_is_slow():
     late = np.zeros((2, 10), dtype=np.int64)
     late[1] = 2 * MS
-    found = straggler(job(2, 10, late_ns=late, host=5 * MS + late))
+    assert straggler(job(2, 10, late_ns=late, host=5 * MS + late)) is None
+    late = np.repeat(late, 2, axis=1)
+    found = straggler(job(2, 20, late_ns=late, host=5 * MS + late))
     assert (found.severity, found.confidence) == ("note", "low")
 
 
@@ -168,3 +182,104 @@ def test_planted_in_files_with_hosts_whose_clocks_are_apart(files, how, what):
     assert one.time_at_stake_us == pytest.approx(2_000, rel=0.02)
     assert [clock.offset_ns for clock in found.clocks] == pytest.approx([0, 0, 7e9, 7e9], abs=5_000)
     assert len(found.matched) == made.collectives
+
+
+def slower(extra_ns, where, ranks=8, number=10, **changes):
+    """A rank that needs more, of its GPU or host, in all steps; the time by op in ``changes``."""
+    late = np.zeros((ranks, number), dtype=np.int64)
+    late[2] = extra_ns
+    return [
+        replace(one, **{key: by_rank[one.rank == 2] for key, by_rank in changes.items()})
+        for one in job(ranks, number, late_ns=late, **{where: 3 * MS + late})
+    ]
+
+
+OPS = {"aten::mm": 20_000.0, "aten::bmm": 6_000.0, "aten::gelu": 4_000.0}
+
+
+def times(factor):
+    return {op: us * factor for op, us in OPS.items()}
+
+
+def test_no_op_is_blamed_where_all_are_slower_alike():
+    found = straggler(slower(MS, "busy", gpu_time_us_by_op=(OPS, times(4 / 3))))
+    assert "its GPU needs 1.000 ms more for the same ops, 1.33x what they take on the median" in found.summary
+    assert found.summary.endswith("most in aten::mm (+666.7 us)")
+
+
+def test_an_op_is_blamed_where_the_others_are_as_quick_as_ever():
+    found = straggler(slower(MS, "busy", gpu_time_us_by_op=(OPS, OPS | {"aten::bmm": 16_000.0})))
+    assert "aten::bmm takes 1.600 ms on the GPU, 600.0 us on the median rank" in found.summary
+
+
+def test_a_host_that_is_slower_in_all_stands_out_among_hosts_that_are_alike():
+    found = straggler(slower(MS, "host", host_time_us_by_op=(OPS, times(4 / 3))))
+    assert (found.severity, found.confidence) == ("warning", "high")
+    assert "its host needs 1.000 ms more for the same work, spread over all of it" in found.summary
+
+
+def test_of_hosts_that_all_differ_the_slowest_is_a_note():
+    late = np.zeros((8, 10), dtype=np.int64)
+    late[2] = MS
+    host = 3 * MS + late + np.linspace(0, 0.6 * MS, 8).astype(np.int64)[:, None]
+    found = straggler(job(8, 10, late_ns=late, host=host))
+    assert found is None or (found.severity, found.confidence) == ("note", "low")
+
+
+def waits_first(one, wait_ns):
+    """The same rank, but in the first of the two collectives of each step it waits so long."""
+    calls = one.collectives
+    wait = np.where(np.arange(len(calls)) % 2 == 0, wait_ns, 0)
+    return replace(
+        one,
+        collectives=replace(calls, start_ns=calls.start_ns - wait, exposed_ns=calls.exposed_ns + wait),
+        steps=tuple(replace(step, gpu_busy_ns=step.gpu_busy_ns + wait_ns) for step in one.steps),
+    )
+
+
+def test_two_ranks_that_are_late_for_other_reasons_are_two_findings():
+    late = np.zeros((8, 10), dtype=np.int64)
+    late[5] = 2 * MS
+    ranks = job(8, 10, late_ns=late, busy=2 * MS + late, host=3 * MS + late[::-1], each=2)
+    ranks = [waits_first(one, (2 * MS if one.rank != 2 else 0)) for one in ranks]  # for rank 2
+    found = [one for one in compare(ranks).findings if one.id == "straggler"]
+    assert sorted(one.subject for one in found) == ["rank 2", "rank 5"]
+
+
+def test_a_rank_whose_peer_is_missing_is_not_blamed_for_it(tmp_path):
+    """Rank 2 waits in a group with rank 3, whose file is not there: how long, its own file cannot tell."""
+    made = make(
+        tmp_path, 8, repeat=2, straggler=Straggler(3, 3_000),
+        groups=lambda rank: (rank // 2 * 2, rank // 2 * 2 + 1),
+    )  # fmt: skip
+    ranks = [examine(path) for path in made.paths]
+    assert straggler(ranks).subject == "rank 3"
+    assert straggler([one for one in ranks if one.rank != 3]) is None
+
+
+def test_the_share_is_of_the_steps_in_which_it_was_late(tmp_path):
+    made = make(tmp_path, 4, repeat=4, straggler=Straggler(2, 10_000, from_step=4, every=3))
+    found = straggler([examine(path) for path in made.paths])
+    assert "in every third step" in found.summary
+    ratio = int(found.summary.partition("% of the time")[0].rpartition(", ")[2])
+    assert 70 < ratio < 95  # 10 ms of 10 and the 2.4 ms of any other step
+
+
+def test_a_host_that_was_held_up_once_is_not_late_for_that_in_every_step():
+    """As where a file breaks off, and the GPU has nothing to do from there on."""
+    late = np.zeros((2, 10), dtype=np.int64)
+    late[1] = 2 * MS
+    stall = Finding(
+        id="host-stall", scope="ProfilerStep", severity="warning", confidence="high", time_at_stake_us=9e3,
+        summary="held up", cause="", fix="", evidence=(1,),
+    )  # fmt: skip
+
+    def held_up(one, times):
+        part = replace(one.breakdown[0], idle_ns={"stall": 20 * MS})
+        return replace(one, breakdown=(part,), findings=(replace(stall, evidence=tuple(range(times))),))
+
+    ranks = job(2, 10, late_ns=late, host=5 * MS + late)
+    assert straggler([ranks[0], held_up(ranks[1], 1)]) is None
+    found = straggler([ranks[0], held_up(ranks[1], 10)])
+    assert found.severity == "warning"
+    assert "its GPU is idle for 2.000 ms for host code outside PyTorch, nothing on the other" in found.summary

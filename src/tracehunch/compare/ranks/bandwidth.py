@@ -9,10 +9,12 @@ together. What the last rank's kernel lasts is the transfer: all others have com
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from tracehunch.compare.ranks.group_kinds import group_kinds
 from tracehunch.compare.ranks.model import Bandwidth
 from tracehunch.compare.ranks.waiting import message_bytes
 from tracehunch.trace.model import ABSENT
@@ -36,16 +38,22 @@ def factor(kind: str, ranks: int) -> float | None:
 
 
 def bandwidths(arrivals: Arrivals, table: Table) -> tuple[Bandwidth, ...]:
-    """Return a line for each kind, group size and power of two, of calls that all ranks recorded."""
+    """Return a line for each kind, kind of group and power of two, of calls that all ranks recorded."""
     first = arrivals.row[arrivals.first[:-1]]
     sizes, lasted, ranks_of = message_bytes(table, first), transfer_ns(arrivals), arrivals.sizes
-    found: dict[tuple[str, int, int], list[int]] = defaultdict(list)
+    found: dict[tuple[str, int, str, int, int], list[int]] = defaultdict(list)
+    groups = group_kinds(table.groups)
+    used: dict[tuple[str, int, str, int, int], set[int]] = defaultdict(set)
     for call in np.flatnonzero((sizes > 0) & (lasted > 0) & are_whole(arrivals, table)).tolist():
         kind = table.kinds[int(table.kind[first[call]])]
-        key = (kind, int(ranks_of[call]), int(sizes[call]).bit_length())
+        group = int(table.group[first[call]])
+        of = groups.code[group]
+        key = (kind, int(ranks_of[call]), groups.labels[of], of, int(sizes[call]).bit_length())
         found[key].append(call)
+        used[key].add(group)
     return tuple(
-        _line(kind, ranks, sizes[calls], lasted[calls]) for (kind, ranks, _), calls in sorted(found.items())
+        replace(_line(key[0], key[1], sizes[calls], lasted[calls]), group=key[2], groups=len(used[key]))
+        for key, calls in sorted(found.items())
     )
 
 

@@ -7,21 +7,27 @@ from dataclasses import dataclass
 from statistics import median_low
 from typing import TYPE_CHECKING, Final
 
+from tracehunch.compare.ranks.per_step import per_step, steps_of
 from tracehunch.units import join, printable, time_us
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from tracehunch.compare.ranks.excess import Where
     from tracehunch.compare.ranks.jobs import Member
-    from tracehunch.compare.ranks.model import RankSummary
+    from tracehunch.compare.ranks.model import OpSteps, RankSummary
+    from tracehunch.compare.ranks.per_step import Late
     from tracehunch.verdict import Finding
-
-    Times = Callable[[RankSummary], Mapping[str, float]]
 
 _MOST: Final = 3
 _PART: Final = 0.3
 """Part of the excess that one thing has to be to be named as its reason."""
+_SLOWER_HOST: Final = 1.5
+"""How many times as long an op of a host has to take: hosts differ by less, in everything."""
+_AS_THE_REST: Final = 0.5
+"""An op that grew no more than twice as much as all others did is not what slows a rank down."""
+_OFTEN: Final = 0.5
+_CITED: Final = 5
 _RARE: Final = 0.1
 """What an op may take on the median rank of what it takes on this one, to be one that only this rank runs."""
 _HELPER: Final = ("record_param_comms", "ProfilerStep")
@@ -66,6 +72,8 @@ class Blame:
     only: tuple[More, ...]  # ops that hardly run on other ranks, together a reason
     idle: More | None
     finding: Finding | None
+    growth: float | None = None  # nothing in particular: how many times as long all ops take together
+    most: More | None = None  # of these the op that takes longest
 
     @property
     def is_told(self) -> bool:
@@ -93,45 +101,59 @@ def _or_none(us: float) -> str:
     return time_us(us) if us >= 0.5 else "nothing"  # of a microsecond
 
 
-def blame(member: Member, peers: Sequence[Member], where: Where, excess_us: float, part: float) -> Blame:
+def blame(
+    member: Member, peers: Sequence[Member], where: Where, *, excess_us: float, part: float, late: Late
+) -> Blame:
     """Say what a rank does more, by ``excess_us`` in each of the ``part`` of the steps it was late in."""
     others = [peer for peer in peers if peer is not member]
-    needed = _PART * excess_us * part
-    ops = _more(gpu_times_us if where == "gpu" else _host_times, member, others)
-    idle = _more(_idle_times, member, others) if where == "host" else []
+    times, tables = (gpu_times_us, _gpu_tables) if where == "gpu" else (_host_times, _host_tables)
+    ops = _more([late.mean(times, tables, one) or per_step(times, one) for one in (member, *others)])
+    if not any(file.steps for file in member.files):  # times are of all recordings
+        ops = [one.scaled(part) for one in ops]
+    # Of the idle time by cause nobody knows the steps.
+    idle = _more([per_step(_idle_times, one) for one in (member, *others)]) if where == "host" else []
+    idle = [one.scaled(part) for one in idle]
+    finding = _finding(member, others) if where == "host" else None
+    finding = finding if _recurs(finding, part * steps_of(member)) else None
+    needed = _PART * excess_us
+    told = [one for one in ops if one.extra_us >= needed and _stands_out(one, ops, where)]
     rare = [one for one in ops if one.median_us <= _RARE * one.own_us]
     only = rare if sum(one.extra_us for one in rare) >= needed else []
     return Blame(
         where=where,
-        ops=tuple(one.scaled(part) for one in ops[:_MOST] if one.extra_us >= needed),
-        only=tuple(one.scaled(part) for one in only),
-        idle=idle[0].scaled(part) if idle and idle[0].extra_us >= needed else None,
-        finding=_finding(member, others) if where == "host" else None,
+        ops=tuple(told[:_MOST]),
+        only=tuple(only),
+        idle=idle[0] if idle and idle[0].extra_us >= needed and finding is not None else None,
+        finding=finding,
+        growth=None if told or only else _growth(ops),
+        most=ops[0] if ops and ops[0].extra_us >= needed else None,
     )
 
 
-def _more(times: Times, member: Member, others: Sequence[Member]) -> list[More]:
-    """Return what takes this rank longer than the (lower) median of the others, per step."""
-    own = per_step(times, member)
-    theirs: dict[str, list[float]] = defaultdict(list)
-    for other in others:
-        for what, us in per_step(times, other).items():
-            theirs[what].append(us)
-    found = [
-        More(what, us, median_low([*theirs[what], *[0.0] * (len(others) - len(theirs[what]))]))
-        for what, us in own.items()
-    ]
-    return sorted((one for one in found if one.extra_us > 0), key=lambda one: (-one.extra_us, one.what))
+def _recurs(finding: Finding | None, late: float) -> bool:
+    """Whether the host was held up about as often as the rank was late, not once, as where a file ends."""
+    return finding is not None and len(finding.evidence) >= min(_OFTEN * late, _CITED)
 
 
-def per_step(times: Times, member: Member) -> Mapping[str, float]:
-    """Return times of all files of a rank, divided by its steps (1 where it has none)."""
-    total: dict[str, float] = defaultdict(float)
-    steps = sum(len(file.steps) for file in member.files) or 1
-    for file in member.files:
-        for what, us in times(file).items():
-            total[what] += us / steps
-    return total
+def _stands_out(op: More, ops: Sequence[More], where: Where) -> bool:
+    """Whether an op grew by more than everything did: a slower clock makes all ops longer alike."""
+    if where == "host" and op.own_us < _SLOWER_HOST * op.median_us:
+        return False
+    rest_us = sum(one.median_us for one in ops) - op.median_us
+    more_us = sum(one.extra_us for one in ops) - op.extra_us
+    return more_us * op.median_us < _AS_THE_REST * op.extra_us * rest_us or rest_us < _RARE * op.median_us
+
+
+def _growth(ops: Sequence[More]) -> float | None:
+    median_us = sum(one.median_us for one in ops)
+    return 1 + sum(one.extra_us for one in ops) / median_us if median_us else None
+
+
+def _more(times: Sequence[Mapping[str, float]]) -> list[More]:
+    """Return what takes the first rank longer than the (lower) median of the others."""
+    own, *others = times
+    found = [More(what, us, median_low([one.get(what, 0.0) for one in others])) for what, us in own.items()]
+    return sorted(found, key=lambda one: (-one.extra_us, one.what))
 
 
 def gpu_times_us(file: RankSummary) -> Mapping[str, float]:
@@ -171,3 +193,11 @@ def _finding(member: Member, others: Sequence[Member]) -> Finding | None:
     ]
     mine = [one for one in found if 2 * sum(one.id in ids for ids in known) < len(known)]
     return max(mine, key=lambda one: (one.time_at_stake_us, one.id), default=None)
+
+
+def _gpu_tables(file: RankSummary) -> OpSteps:
+    return file.gpu_steps
+
+
+def _host_tables(file: RankSummary) -> OpSteps:
+    return file.host_steps

@@ -15,6 +15,7 @@ from tracehunch.compare.ranks.breakdown import breakdowns
 from tracehunch.compare.ranks.collectives import collectives_of
 from tracehunch.compare.ranks.host import host_time_us_by_op
 from tracehunch.compare.ranks.model import RankSummary
+from tracehunch.compare.ranks.op_steps import gpu_steps, host_steps
 from tracehunch.compare.ranks.origin import (
     backend_of,
     fingerprint_of,
@@ -62,6 +63,7 @@ def _summary(source: str, trace: Trace, look: Look) -> RankSummary:
     header, tree = trace.header, look.facts.tree
     base = base_of(trace)
     rank, rank_from = rank_of(header)
+    by_gpu, by_host = gpu_time_us_by_op(look.facts), host_time_us_by_op(look.facts)
     trace_id = header.metadata.get("trace_id")
     return RankSummary(
         source=source,
@@ -82,8 +84,10 @@ def _summary(source: str, trace: Trace, look: Look) -> RankSummary:
         collectives=collectives_of(look.facts, base),
         steps=steps_of(tree, base),
         facts=facts_of(look.facts),
-        gpu_time_us_by_op=gpu_time_us_by_op(look.facts),
-        host_time_us_by_op=host_time_us_by_op(look.facts),
+        gpu_time_us_by_op=by_gpu,
+        host_time_us_by_op=by_host,
+        gpu_steps=gpu_steps(look.facts, by_gpu),
+        host_steps=host_steps(look.facts, by_host),
         findings=findings_of(look.checked.findings),
         notices=(*trace.notices, *tree.notices),
         events=trace.n_events,

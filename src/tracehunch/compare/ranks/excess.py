@@ -1,8 +1,9 @@
 """What each rank needs for a step by itself, on the host and on its GPU, and how much more than its peers.
 
 A rank that only waits needs nothing of that time: the host's own time is that of a step without what the GPU
-held it up for, the GPU's is that in which it was busy without the exposed waiting for other ranks. So a rank
-that runs ahead of another, and therefore waits in each collective, is told from one that has more to do.
+held it up for, the GPU's is that in which it was busy without exposed communication (of a collective that
+could not be matched nobody knows how much is waiting for a rank whose file is missing). So a rank that runs
+ahead of another, and therefore waits in each collective, is told from one that has more to do.
 
 Where no steps were recorded a unit is a whole recording: of the host then only that idle time of the GPU
 counts that has a reason of its own (host code outside PyTorch, ops computed on the host ...).
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from tracehunch.compare.ranks.jobs import Member
     from tracehunch.compare.ranks.table import Table
     from tracehunch.compare.ranks.waiting import Arrivals
-    from tracehunch.trace.model import Float64
+    from tracehunch.trace.model import Float64, Int64
 
 Where = Literal["gpu", "host"]
 NO_STEP: Final = -1
@@ -39,7 +40,9 @@ class Needs:
 
     units: tuple[tuple[int, int], ...]  # (recording, step), in order; step NO_STEP where there are none
     host_ns: Float64
-    gpu_ns: Float64
+    gpu_ns: Float64  # without communication
+    moved_ns: Float64  # exposed communication without the waiting for other ranks
+    ahead: tuple[int, ...] = ()  # by member: of the numbers of its steps, as ``numbering`` has it
 
     @property
     def has_steps(self) -> bool:
@@ -52,9 +55,10 @@ class Needs:
         return float(np.median(known)) if known.size and self.has_steps else 0.0
 
     @classmethod
-    def of(cls, members: Sequence[Member], arrivals: Arrivals, table: Table) -> Self:
-        """Measure every step that any of the ranks recorded."""
-        units = tuple(sorted({(recording, step.number) for member in members
+    def of(cls, members: Sequence[Member], arrivals: Arrivals, table: Table, ahead: Int64) -> Self:
+        """Measure every step that any of the ranks recorded; ``ahead``: as ``numbering`` has it."""
+        units = tuple(sorted({(recording, step.number - by)
+                              for member, by in zip(members, ahead.tolist(), strict=True)
                               for file, recording in zip(member.files, member.recordings, strict=True)
                               for step in file.steps}))  # fmt: skip
         if not units:
@@ -64,11 +68,26 @@ class Needs:
         for number, member in enumerate(members):
             for file, recording in zip(member.files, member.recordings, strict=True):
                 for step in file.steps:
-                    unit = at[recording, step.number]
+                    unit = at[recording, step.number - int(ahead[number])]
                     host[number, unit] = step.end_ns - step.start_ns - (step.held_ns or 0)
                     if step.gpu_busy_ns is not None:
                         busy[number, unit] = step.gpu_busy_ns
-        return cls(units, host, np.maximum(busy - _waited(at, busy.shape, arrivals, table), 0))
+        exposed = _by_unit(at, busy.shape, table, np.arange(len(table)), table.exposed_ns)
+        moved = arrivals.exposed_ns - arrivals.exposed_wait_ns
+        gpu = np.maximum(busy - exposed, 0)
+        own = _by_unit(at, busy.shape, table, arrivals.row, moved)
+        return cls(units, host, gpu, own, tuple(ahead.tolist()))
+
+    def shared(self, peers: Sequence[int]) -> Self:
+        """Leave out what fewer than two of the peers recorded: nothing can be compared there."""
+        kept = np.flatnonzero((~np.isnan(self.host_ns[peers])).sum(axis=0) >= 2)  # ranks
+        return type(self)(
+            tuple(self.units[at] for at in kept.tolist()),
+            self.host_ns[:, kept],
+            self.gpu_ns[:, kept],
+            self.moved_ns[:, kept],
+            self.ahead,
+        )
 
     def excess_ns(self, where: Where, peers: Sequence[int]) -> Float64:
         """Return by how much each of the peers needs more than the median of the other ones."""
@@ -76,10 +95,10 @@ class Needs:
 
     def own_ns(self) -> Float64:
         """Return what a step of each rank takes at least: its host or its GPU, whichever needs longer."""
-        return np.fmax(self.host_ns, self.gpu_ns)
+        return np.fmax(self.host_ns, self.gpu_ns + self.moved_ns)
 
 
-def _whole(members: Sequence[Member]) -> tuple[tuple[tuple[int, int], ...], Float64, Float64]:
+def _whole(members: Sequence[Member]) -> tuple[tuple[tuple[int, int], ...], Float64, Float64, Float64]:
     """Return the needs by recording; windows of different lengths are brought to that of the first rank."""
     recordings = sorted({recording for member in members for recording in member.recordings})
     host, gpu = (np.full((len(members), len(recordings)), np.nan) for _ in range(2))
@@ -93,23 +112,22 @@ def _whole(members: Sequence[Member]) -> tuple[tuple[tuple[int, int], ...], Floa
                 gpu[number, at] = scale * sum(part.compute_ns + part.copy_ns for part in file.breakdown)
                 idle = (part.idle_ns.get(cause, 0) for part in file.breakdown for cause in OWN_REASONS)
                 host[number, at] = scale * sum(idle)
-    return tuple((recording, NO_STEP) for recording in recordings), host, gpu
+    return tuple((recording, NO_STEP) for recording in recordings), host, gpu, np.zeros_like(gpu)
 
 
-def _waited(
-    at: dict[tuple[int, int], int], shape: tuple[int, ...], arrivals: Arrivals, table: Table
+def _by_unit(
+    at: dict[tuple[int, int], int], shape: tuple[int, ...], table: Table, row: Int64, values: Int64
 ) -> Float64:
-    """Return the exposed waiting in the collectives that were launched in each step."""
-    waited = np.zeros(shape)
-    row = arrivals.row
+    """Add up values of rows of the table by member and by the step in which each was launched."""
+    total = np.zeros(shape)
     if not row.size or not at:
-        return waited
+        return total
     (recordings, steps), where = distinct_rows(table.recording[row], table.step[row])
     keys = zip(recordings.tolist(), steps.tolist(), strict=True)
     unit = np.array([at.get(key, -1) for key in keys])[where]
     known = unit >= 0
-    np.add.at(waited, (arrivals.member[known], unit[known]), arrivals.exposed_wait_ns[known])
-    return waited
+    np.add.at(total, (table.member[row][known], unit[known]), values[known])
+    return total
 
 
 def over_the_others(values: Float64) -> Float64:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 import numpy as np
 
+from tracehunch.compare.ranks.damage import comparable
 from tracehunch.compare.ranks.table import is_point_to_point
 from tracehunch.units import percent, plural, share, time_us
 from tracehunch.verdict import Finding, Severity
@@ -21,9 +22,10 @@ from tracehunch.verdict import Finding, Severity
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tracehunch.compare.ranks.excess import Needs
+    from tracehunch.compare.ranks.hosts import Hosts
     from tracehunch.compare.ranks.jobs import Member
     from tracehunch.compare.ranks.lateness import Lateness
+    from tracehunch.compare.ranks.model import RankSummary
     from tracehunch.compare.ranks.table import Table
     from tracehunch.compare.ranks.waiting import Arrivals
 
@@ -38,7 +40,7 @@ _CITED: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class _Exposed:
-    """Means over the ranks, of a step (of the recording where there are no steps), in nanoseconds."""
+    """Means over the ranks whose files are whole, of a step (of the recording without steps), in ns."""
 
     exposed: float
     waiting: float  # for other ranks, in collectives
@@ -49,6 +51,7 @@ class _Exposed:
     lasts: float  # a step
     by_kind: Mapping[str, float]  # what moves data
     has_steps: bool
+    ranks: int
 
     @property
     def moving(self) -> float:
@@ -58,17 +61,19 @@ class _Exposed:
     def of(
         cls, members: Sequence[Member], arrivals: Arrivals, table: Table, lateness: Lateness
     ) -> Self | None:
-        files = [file for member in members for file in member.files]
+        chosen = comparable(members)
+        files = [file for at in chosen for file in members[at].files]
         parts = [part for file in files for part in file.breakdown]
         steps = sum(len(file.steps) for file in files)
-        units = steps or len(members)
+        units = steps or len(chosen)
         if not parts:
             return None
         sends = np.array([*map(is_point_to_point, table.kinds), False], dtype=bool)[table.kind[arrivals.row]]
-        waits = arrivals.exposed_wait_ns
+        counted = np.isin(arrivals.member, chosen)
+        waits = np.where(counted, arrivals.exposed_wait_ns, 0)
         window = sum(part.window_ns for part in parts)
         period = lateness.period_ns() if steps else None
-        left = table.exposed_ns.sum() - arrivals.exposed_ns.sum()
+        left = table.exposed_ns[np.isin(table.member, chosen)].sum() - arrivals.exposed_ns[counted].sum()
         return cls(
             exposed=sum(part.exposed_communication_ns for part in parts) / units,
             waiting=float(waits[~sends].sum()) / units,
@@ -76,16 +81,15 @@ class _Exposed:
             unmatched=float(left) / units,
             hideable=sum(max(part.compute_ns - part.overlapped_ns, 0) for part in parts) / units,
             idle=sum(part.whole_idle_ns - part.idle_ns.get("device", 0) for part in parts) / max(window, 1),
-            lasts=period or _step_ns(members) or window / len(members),
+            lasts=period or _step_ns(files) or window / len(chosen),
             by_kind=_by_kind(arrivals, table),
             has_steps=steps > 0,
+            ranks=len(chosen),
         )
 
 
-def _step_ns(members: Sequence[Member]) -> float | None:
-    lengths = [
-        step.end_ns - step.start_ns for member in members for file in member.files for step in file.steps
-    ]
+def _step_ns(files: Sequence[RankSummary]) -> float | None:
+    lengths = [step.end_ns - step.start_ns for file in files for step in file.steps]
     return float(np.median(lengths)) if lengths else None
 
 
@@ -99,7 +103,7 @@ def _by_kind(arrivals: Arrivals, table: Table) -> Mapping[str, float]:
 
 
 def exposed(
-    members: Sequence[Member], arrivals: Arrivals, table: Table, lateness: Lateness, needs: Needs
+    members: Sequence[Member], arrivals: Arrivals, table: Table, lateness: Lateness, hosts: Hosts
 ) -> tuple[Finding, ...]:
     """Return the finding, if anything material is exposed on a job of several ranks."""
     found = _Exposed.of(members, arrivals, table, lateness) if len(members) > 1 else None  # ranks
@@ -118,15 +122,20 @@ def exposed(
             confidence="medium",
             time_at_stake_us=round(stake / 1e3, 3),
             summary=f"{time_us(found.exposed / 1e3)} {of} ({share(found.exposed, found.lasts)}) is "
-            "communication that no compute hides, on average over "
-            f"{plural(len(members), 'rank')}: {_parts(found)}",
-            cause=_cause(found, members, arrivals, needs),
-            fix=_fix(found),
+            f"communication that no compute hides, {_whose(found)}: {_parts(found)}",
+            cause=_cause(found, members, arrivals, hosts),
+            fix=_fix(found, hosts),
             evidence=tuple(events.event[longest].tolist()),
             subject=", ".join(sorted(found.by_kind)),
             per_call=1.0,
         ),
     )
+
+
+def _whose(found: _Exposed) -> str:
+    if found.ranks == 1:
+        return "on the one rank whose file is whole"
+    return f"on average over {plural(found.ranks, 'rank')}"
 
 
 def _severity(found: _Exposed, stake: float) -> Severity:
@@ -148,17 +157,17 @@ def _parts(found: _Exposed) -> str:
     return ", ".join(parts)
 
 
-def _cause(found: _Exposed, members: Sequence[Member], arrivals: Arrivals, needs: Needs) -> str:
+def _cause(found: _Exposed, members: Sequence[Member], arrivals: Arrivals, hosts: Hosts) -> str:
     text = (
         "Until its last rank has come a collective waits; from then on it moves data. At stake is what moves "
         f"data, at most the {time_us(found.hideable / 1e3)} of compute that runs with no communication "
         "beside it."
     )
-    return text if found.waiting < _MUCH * found.lasts else text + _who_waits(members, arrivals, needs)
+    return text if found.waiting < _MUCH * found.lasts else text + _who_waits(members, arrivals, hosts)
 
 
-def _who_waits(members: Sequence[Member], arrivals: Arrivals, needs: Needs) -> str:
-    """Name the rank that waits most and whom it waits for; and whether it only runs ahead."""
+def _who_waits(members: Sequence[Member], arrivals: Arrivals, hosts: Hosts) -> str:
+    """Name the rank that waits most and whom it waits for; and why, where it is their hosts."""
     last = arrivals.member[arrivals.last_at][arrivals.call]
     waited = np.bincount(arrivals.member, arrivals.waited_ns, len(members))
     most = int(np.argmax(waited))
@@ -170,32 +179,13 @@ def _who_waits(members: Sequence[Member], arrivals: Arrivals, needs: Needs) -> s
     steps = sum(len(file.steps) for file in members[most].files)
     each = f"{time_us(waited[most] / 1e3 / max(steps, 1))}{' a step' if steps else ''}"
     one, two = members[most].rank, members[other].rank
-    text = f" Rank {one} waits most, {each} overlapped or not, mostly for rank {two}"
-    launching = _launching(members[other])
-    if launching < _MOSTLY_IDLE:
-        return f"{text}."
-    text += f", whose GPU is idle between launches {percent(100 * launching)} of the time"
-    own = [needs.host_of(at) for at in (most, other)]
-    hosts = f" (they need {time_us(own[0] / 1e3)} and {time_us(own[1] / 1e3)} a step)" if all(own) else ""
-    return (
-        f"{text}: the host of rank {one} runs ahead of that of rank {two}{hosts}, so that its collectives "
-        "wait with a GPU that would else be idle. That costs no more than the hosts differ by."
-    )
+    return f" Rank {one} waits most, {each} overlapped or not, mostly for rank {two}.{hosts.why(most, other)}"
 
 
-def _launching(member: Member) -> float:
-    """Return the part of the window in which a rank's GPU waits for ordinary launches."""
-    parts = [part for file in member.files for part in file.breakdown]
-    window = sum(part.window_ns for part in parts)
-    return sum(part.idle_ns.get("launch", 0) for part in parts) / window if window else 0.0
-
-
-def _fix(found: _Exposed) -> str:
+def _fix(found: _Exposed, hosts: Hosts) -> str:
     kind = max(found.by_kind, key=lambda one: (found.by_kind[one], one), default="")
     if found.bubble > max(found.moving, found.waiting):
-        return (
-            "More microbatches, or an interleaved schedule (torch.distributed.pipelining), fill the bubble."
-        )
+        return _fix_of_bubble(hosts)
     if found.waiting > found.moving:
         return "Balance the ranks first: the table says who comes last and who waits. Then hide what is left."
     if kind in ("allgather", "reducescatter"):
@@ -207,4 +197,18 @@ def _fix(found: _Exposed) -> str:
     return (
         "DDP: smaller buckets (bucket_cap_mb), gradient_as_bucket_view=True, no_sync() while accumulating; "
         "tensor parallelism: asynchronous tensor parallelism, or the batch split in two."
+    )
+
+
+def _fix_of_bubble(hosts: Hosts) -> str:
+    bound = hosts.bound()
+    if bound is None:
+        return (
+            "More microbatches, or an interleaved schedule (torch.distributed.pipelining), fill the bubble."
+        )
+    rank, part = bound
+    return (
+        f"The hosts are the limit: the GPU of rank {rank} waits for launches {percent(100 * part)} of the "
+        "time, and more microbatches are more launches. First give the GPU more at once: larger "
+        "microbatches, torch.compile, CUDA graphs."
     )

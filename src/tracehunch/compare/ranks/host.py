@@ -46,19 +46,10 @@ def host_time_us_by_op(facts: Facts) -> Mapping[str, float]:
 
     Calls of the driver count for the op that made them, without those in which the GPU held the host up.
     """
-    tree = facts.tree
-    trace = tree.trace
-    rows = trace.rows(*_HOST)
-    rows = rows[trace.dur_ns[rows] != UNKNOWN_NS]
-    own = np.zeros(len(trace) + 1, dtype=np.int64)  # one more, for NONE
-    own[rows] = trace.dur_ns[rows]
-    np.subtract.at(own, tree.parent[rows], trace.dur_ns[rows])
-    own[waiting_rows_of(tree)] = 0
-    calls = np.isin(trace.cat[rows], (Cat.RUNTIME, Cat.DRIVER))
-    place = np.where(calls & (tree.op[rows] != NONE), tree.op[rows], rows)
+    trace = facts.tree.trace
+    _, op_row, time_ns = own_times(facts.tree)
     time = np.zeros(len(trace.names), dtype=np.float64)
-    kept = ~calls | (tree.op[rows] != NONE)
-    np.add.at(time, trace.name[place[kept]], np.maximum(own[rows[kept]], 0))
+    np.add.at(time, trace.name[op_row], time_ns)
     total: dict[str, float] = {}
     for i in np.flatnonzero(time > 0).tolist():
         name = trace.names[i][:NAME_LIMIT]
@@ -66,3 +57,18 @@ def host_time_us_by_op(facts: Facts) -> Mapping[str, float]:
         total[name] = total.get(name, 0.0) + float(time[i])
     longest = sorted(total.items(), key=lambda item: (-item[1], item[0]))[:_MOST_OPS]
     return {name: round(time_ns / 1e3, 3) for name, time_ns in longest}
+
+
+def own_times(tree: Tree) -> tuple[Int64, Int64, Int64]:
+    """Return rows of the host, of each the op or annotation it counts for, and its time without children."""
+    trace = tree.trace
+    rows = trace.rows(*_HOST)
+    rows = rows[trace.dur_ns[rows] != UNKNOWN_NS].astype(np.int64)
+    own = np.zeros(len(trace) + 1, dtype=np.int64)  # one more, for NONE
+    own[rows] = trace.dur_ns[rows]
+    np.subtract.at(own, tree.parent[rows], trace.dur_ns[rows])
+    own[waiting_rows_of(tree)] = 0
+    calls = np.isin(trace.cat[rows], (Cat.RUNTIME, Cat.DRIVER))
+    place = np.where(calls & (tree.op[rows] != NONE), tree.op[rows], rows)
+    kept = ~calls | (tree.op[rows] != NONE)
+    return rows[kept], place[kept], np.maximum(own[rows[kept]], 0)

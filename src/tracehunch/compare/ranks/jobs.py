@@ -6,16 +6,18 @@ that go on, recorded cycles of one run; where the steps begin again it is anothe
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
+from tracehunch.compare.ranks.claims import at_once, believed, natural, numbered, of_several_versions, renamed
 from tracehunch.trace.model import Notice
 from tracehunch.units import count, join, plural
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from tracehunch.compare.ranks.model import RankFrom, RankSummary
 
@@ -76,7 +78,9 @@ def choose(summaries: Sequence[RankSummary]) -> Job:
     """Return the job with the most ranks, of those the newest; the others are named."""
     notices: list[Notice] = []
     files = _distinct(sorted(summaries, key=lambda one: (one.source, one.fingerprint)), notices)
-    runs = [run for bucket in _buckets(files) for run in _runs(_ranked(bucket), notices)]
+    files = believed(files, notices)
+    buckets = [part for bucket in _buckets(files, notices) for part in at_once(renamed(bucket, notices))]
+    runs = [run for bucket in buckets for run in _runs(_ranked(bucket), notices)]
     if not runs:
         return Job((), None, (), tuple(notices), ())
     runs.sort(key=lambda run: (-len(run.ranks), -run.end_ns, _first_source(run)))
@@ -84,7 +88,8 @@ def choose(summaries: Sequence[RankSummary]) -> Job:
     members = _members(chosen)
     world = next((f.world_size for m in members for f in m.files if f.world_size is not None), None)
     missing = tuple(sorted(set(range(world)) - {one.rank for one in members})) if world else ()
-    told = tuple(_phrase(run) for run in others)
+    root = _common_folder([one.source for one in files])
+    told = tuple(_phrase(run, root) for run in others)
     if told:
         notices.append(_mixed(told))
     notices += _about(members, world, missing)
@@ -102,7 +107,7 @@ def _distinct(files: Sequence[RankSummary], notices: list[Notice]) -> list[RankS
     return list(first.values())
 
 
-def _buckets(files: Sequence[RankSummary]) -> list[list[RankSummary]]:
+def _buckets(files: Sequence[RankSummary], notices: list[Notice]) -> list[list[RankSummary]]:
     """Keep apart what cannot be one job; a file that does not say goes with the only one there is."""
     said = [_identity(file) for file in files]
     known = [{value for value in column if value is not None} for column in zip(*said, strict=True)]
@@ -111,12 +116,26 @@ def _buckets(files: Sequence[RankSummary]) -> list[list[RankSummary]]:
     for file, mine in zip(files, said, strict=True):
         key = tuple(other if value is None else value for value, other in zip(mine, only, strict=True))
         found[key].append(file)
-    return list(found.values())
+    return _joined(found, notices)
+
+
+def _joined(
+    found: Mapping[tuple[object, ...], list[RankSummary]], notices: list[Notice]
+) -> list[list[RankSummary]]:
+    """Put together what only the version of PyTorch keeps apart, where it can be one job."""
+    alike: dict[tuple[object, ...], list[list[RankSummary]]] = defaultdict(list)
+    for (_, *key), files in found.items():
+        alike[tuple(key)].append(files)
+    buckets = []
+    for parts in alike.values():
+        one_job = len(parts) > 1 and of_several_versions(parts, notices)
+        buckets += [[file for part in parts for file in part]] if one_job else parts
+    return buckets
 
 
 def _identity(file: RankSummary) -> tuple[object, ...]:
-    """Return what is the same on all ranks of a job; None where a file does not say."""
-    return file.world_size, file.backend, file.torch, _largest_group(file)
+    """Return what is the same on all ranks of a job, the version first; None where a file does not say."""
+    return file.torch, file.world_size, file.backend, _largest_group(file)
 
 
 def _largest_group(file: RankSummary) -> object:
@@ -129,11 +148,17 @@ def _largest_group(file: RankSummary) -> object:
 
 
 def _ranked(files: Sequence[RankSummary]) -> list[_Ranked]:
-    """Give each file a rank: its own, else the next free number in the order of names."""
+    """Give each file a rank: its own, else the number in its name, else the next free one by names."""
+    unnamed = sorted((file for file in files if file.rank is None), key=natural)
     taken = {file.rank for file in files if file.rank is not None}
+    by_name = numbered(unnamed)
     free = (number for number in range(len(files) + len(taken)) if number not in taken)
+    if by_name and not taken & set(by_name.values()):
+        given = {file.source: _Ranked(by_name[file.source], "file name", file) for file in unnamed}
+    else:
+        given = {file.source: _Ranked(next(free), "order", file) for file in unnamed}
     return [
-        _Ranked(next(free), "order", file) if file.rank is None else _Ranked(file.rank, file.rank_from, file)
+        given[file.source] if file.rank is None else _Ranked(file.rank, file.rank_from, file)
         for file in files
     ]
 
@@ -261,11 +286,24 @@ def _first_source(run: _Run) -> str:
     return min(one.file.source for recording in run.recordings for one in recording)
 
 
-def _phrase(run: _Run) -> str:
+def _common_folder(sources: Sequence[str]) -> str:
+    """Return the folder that holds all files, which the one who asked knows; with a slash, or empty."""
+    common = os.path.commonprefix([_folder(source) for source in sources])
+    return common[: common.rfind("/") + 1]
+
+
+def _folder(source: str) -> str:
+    return source[: source.rfind("/") + 1]
+
+
+def _phrase(run: _Run, root: str) -> str:
     files = sorted((one.file for r in run.recordings for one in r), key=lambda file: file.source)
     world = next((file.world_size for file in files if file.world_size is not None), None)
     of = f" of {count(world)}" if world else ""
     names = f"{files[0].label} ... {files[-1].label}" if len(files) > 1 else files[0].label
+    inside = _common_folder([file.source for file in files]).removeprefix(root)
+    if inside and not names.startswith(inside):
+        names = f"{inside}{names}" if len(files) == 1 else f"{inside}: {names}"
     return f"{plural(len(run.ranks), 'rank')}{of} ({names})"
 
 

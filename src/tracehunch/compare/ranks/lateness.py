@@ -13,6 +13,8 @@ from tracehunch.compare.ranks.waiting import steps_of
 from tracehunch.trace.model import ABSENT
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from numpy.typing import NDArray
 
     from tracehunch.compare.ranks.peers import Peers
@@ -79,17 +81,15 @@ class Lateness:
         lasts = float(self.end_ns.max() - self.end_ns.min()) if self.end_ns.size else 0.0
         return lasts or None
 
-    def period_ns(self, since: tuple[int, int] | None = None) -> float | None:
+    def period_ns(self, only: Collection[tuple[int, int]] | None = None) -> float | None:
         """Return the mean time from the end of a step to that of the next; None with fewer than two.
 
-        ``since``: from this step of this recording on, as the first of which the end counts.
+        ``only``: of these steps, each as (recording, step).
         """
         keys = zip(self.recording.tolist(), (step or 0 for step in self.steps), strict=True)
-        chosen = np.array([since is None or key >= since for key in keys], dtype=bool)
-        chosen[:-1] |= chosen[1:]  # the end of the step before, from where the first is measured
-        end, recording = self.end_ns[chosen], self.recording[chosen]
-        lengths = np.diff(end)[np.diff(recording) == 0]
-        lengths = lengths[lengths > 0]
+        chosen = np.array([only is None or key in only for key in keys], dtype=bool)[1:]
+        lengths = np.diff(self.end_ns)
+        lengths = lengths[chosen & (np.diff(self.recording) == 0) & (lengths > 0)]
         return float(lengths.mean()) if lengths.size else None
 
 

@@ -31,13 +31,21 @@ _BY_CHANCE: Final = frozenset(
 _FEW: Final = 1 / 3
 
 
-def lone_findings(members: Sequence[Member], peers: Peers) -> tuple[Finding, ...]:
-    """Return the warnings of at most a third of the peers (of two ranks: of one) that the others lack."""
+def lone_findings(members: Sequence[Member], peers: Peers, whole: Sequence[int]) -> tuple[Finding, ...]:
+    """Return the warnings of at most a third of the peers (of two ranks: of one) that the others lack.
+
+    ``whole``: positions of the ranks whose files are: what others lack they may have lost.
+    """
     found: list[Finding] = []
-    for mine in peers.sets():
+    for mine in peers.among(whole):
         if len(mine) > 1:  # a rank alone lacks nothing
             found += _lone([members[at] for at in mine])
     return tuple(sorted(found, key=lambda one: (-one.time_at_stake_us, one.id, one.scope, one.subject)))
+
+
+def most_alone(ranks: int) -> int:
+    """Return how many of so many ranks may have something that is still no common thing."""
+    return max(1, int(_FEW * ranks))
 
 
 def _lone(group: Sequence[Member]) -> list[Finding]:
@@ -50,7 +58,7 @@ def _lone(group: Sequence[Member]) -> list[Finding]:
                 kept = worst.setdefault(one.id, _named(one, member.rank))
                 if kept.time_at_stake_us < one.time_at_stake_us:
                     worst[one.id] = _named(one, member.rank)
-    most = max(1, int(_FEW * len(group)))
+    most = most_alone(len(group))
     return [
         _with_ranks(one, sorted(having[name]), len(group))
         for name, one in worst.items()

@@ -13,6 +13,9 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    import numpy as np
+    from numpy.typing import NDArray
+
     from tracehunch.facts.model import Value
     from tracehunch.trace.model import Int32, Int64, Notice
     from tracehunch.verdict import Finding
@@ -101,6 +104,14 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
+class OpSteps:
+    """Time of the ops that take most of it, by op and step: ``us[op, step]``, steps as in RankSummary."""
+
+    ops: tuple[str, ...] = ()
+    us: NDArray[np.float32] | None = field(default=None, compare=False)  # None: no steps, or nothing recorded
+
+
+@dataclass(frozen=True, slots=True)
 class RankSummary:
     """What one file of one rank gives; a few hundred kilobytes at most, whatever the size of the file."""
 
@@ -132,6 +143,8 @@ class RankSummary:
     host_time_us_by_op: Mapping[str, float] = field(
         default_factory=dict
     )  # of the whole file, without children
+    gpu_steps: OpSteps = field(default_factory=OpSteps, compare=False)  # as gpu_time_us_by_op, by step
+    host_steps: OpSteps = field(default_factory=OpSteps, compare=False)  # as host_time_us_by_op, by step
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +195,7 @@ class Matched:
     last_rank: int
     exposed_ns: Mapping[int, int]  # rank -> exposed time
     waited_ns: Mapping[int, int]  # rank -> how long it was there before the last one
+    group_kind: str = ""  # as ``Bandwidth.group``
 
     @property
     def skew_ns(self) -> int:
@@ -192,6 +206,10 @@ class Matched:
 @dataclass(frozen=True, slots=True)
 class Bandwidth:
     """Bus bandwidth of collectives of one kind and size class, timed from the last arrival to the end.
+
+    ``group`` is a printable label of the process groups that it counts, such as "tp", "default_pg" or, where
+    they have no description, "ranks 0-7" and "64 groups of stride 8"; ``groups`` is their number. Groups of
+    one size and one stride (all the tensor-parallel ones) are one line, tensor- and data-parallel ones two.
 
     As nccl-tests define it: bytes / time, times 2(n-1)/n for all-reduce, (n-1)/n for all-gather,
     reduce-scatter and all-to-all, 1 for the rest.
@@ -204,11 +222,17 @@ class Bandwidth:
     count: int
     median_us: float
     bus_bytes_per_s: float | None
+    group: str = ""  # "": the files do not tell
+    groups: int = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Odd:
-    """A fact in which one rank differs from the median rank."""
+    """A fact in which one rank differs from the median rank.
+
+    Of two ranks neither is the odd one: there ``ranks`` is 1 and ``has_majority`` False; ``rank`` and
+    ``seen`` are the second one's, ``median`` is what the other one has.
+    """
 
     rank: int
     scope: str
@@ -216,6 +240,11 @@ class Odd:
     seen: Value
     median: Value
     ranks: int  # that have the median's value
+
+    @property
+    def has_majority(self) -> bool:
+        """Whether several ranks agree against this one."""
+        return self.ranks > 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,6 +266,8 @@ class RankRow:
     waited_ns: int | None  # in collectives, for others; None: nothing could be matched
     made_wait_ns: int | None  # what the ranks of its groups waited for it, all together
     sources: tuple[str, ...] = ()  # path or URL of each of ``labels``: what a command takes; in no JSON
+    is_cut: bool = False  # its file breaks off: what it lacks of GPU time says nothing
+    job_step_us: float | None = None  # recorded window (a device's) over steps, which ranks of a job share
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +282,7 @@ class Ranks:
     unmatched: int  # collectives that only some of their group's ranks recorded
     bandwidth: tuple[Bandwidth, ...]
     odd: tuple[Odd, ...]
-    findings: tuple[Finding, ...]  # straggler, exposed-communication, and of single ranks what others lack
+    findings: tuple[Finding, ...]  # of all together; of single ranks what others lack; what most ranks have
     notices: tuple[Notice, ...]  # missing, duplicate, damaged, mixed ...
     unread: tuple[Unread, ...]
     torch: tuple[str, ...] = ()

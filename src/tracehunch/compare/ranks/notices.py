@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from tracehunch.compare.ranks.damage import is_blind, is_cut
 from tracehunch.compare.ranks.jobs import named
 from tracehunch.trace.model import Notice
-from tracehunch.units import count, plural, time_us
+from tracehunch.units import count, plural, printable, time_us
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -19,13 +20,23 @@ if TYPE_CHECKING:
     from tracehunch.compare.ranks.model import Clock
     from tracehunch.compare.ranks.peers import Peers
     from tracehunch.compare.ranks.table import Table
+    from tracehunch.trace.model import Int64
 
 _APART_NS: Final = 1_000_000
 """Clocks that are further apart are worth a word: those of hosts kept by PTP are not."""
 
+_NO_GROUPS: Final = (
+    ": the files do not tell which process group each belongs to (recent versions of PyTorch write it beside "
+    "each collective)"
+)
+
 
 def notices(
-    members: Sequence[Member], table: Table, matches: Matches, clocks: Sequence[Clock], peers: Peers
+    members: Sequence[Member],
+    table: Table,
+    matches: Matches,
+    clocks: Sequence[Clock],
+    peers: Peers,
 ) -> tuple[Notice, ...]:
     """Return the notices about the files, then those about the job."""
     return (
@@ -42,7 +53,7 @@ def _of_files(members: Sequence[Member]) -> Iterator[Notice]:
     for member in members:
         for file in member.files:
             for one in file.notices:
-                if one.lossy:
+                if one.lossy and one.code != "rank-unknown":  # which the job as a whole tells, or not
                     damaged[one.code].append((member.rank, file.label, one.message))
     for code, mine in sorted(damaged.items()):
         ranks, (first, label, message) = sorted({rank for rank, _, _ in mine}), mine[0]
@@ -53,10 +64,17 @@ def _of_files(members: Sequence[Member]) -> Iterator[Notice]:
         )
         example = "" if len(mine) == 1 else f"in {label} "
         yield Notice(code, f"{where}: {example}{message}", lossy=True)
-    idle = [member.rank for member in members if not any(file.breakdown for file in member.files)]
+    cut = [member.rank for member in members if is_blind(member) and is_cut(member)]
+    if cut:
+        text = "the file is cut before its GPU events" if len(cut) == 1 else "files are cut before GPU events"
+        yield Notice("cut-before-gpu", f"{named(cut)}: {text}: where the time went cannot be told")
+    idle = [member.rank for member in members if is_blind(member) and member.rank not in cut]
     if idle:
-        text = f"{named(idle)}: no GPU activity was recorded; record with ProfilerActivity.CUDA"
-        yield Notice("no-gpu-activity", text)
+        backends = {file.backend for member in members for file in member.files}
+        on_cpus = len(idle) == len(members) and all(one is not None and "ccl" not in one for one in backends)
+        why = "collectives are read off GPUs" if on_cpus else "record with ProfilerActivity.CUDA"
+        of = f" (backend {printable(', '.join(sorted(filter(None, backends))))})" if on_cpus else ""
+        yield Notice("no-gpu-activity", f"{named(idle)}: no GPU activity was recorded{of}; {why}")
 
 
 def _of_matching(members: Sequence[Member], table: Table, matches: Matches) -> Iterator[Notice]:
@@ -71,11 +89,13 @@ def _of_matching(members: Sequence[Member], table: Table, matches: Matches) -> I
         )
         yield Notice("recorded-apart", f"{named(apart)} {text}: their collectives cannot be matched")
     if not len(table):
-        yield Notice("no-collectives", "no collectives were recorded: nobody can say who waits for whom")
-    elif (matches.call < 0).all() and not apart:
         yield Notice(
-            "nothing-matched", "no collective could be matched across ranks, so nobody can say who waits"
+            "no-collectives", "no collectives with GPU kernels were recorded: nobody can say who waits"
         )
+    elif (matches.call < 0).all() and not apart:
+        text = "no collective could be matched across ranks, so nobody can say who waits"
+        why = "" if (table.group >= 0).any() else _NO_GROUPS
+        yield Notice("nothing-matched", f"{text}{why}")
     elif matches.unmatched:
         text = f"{count(matches.unmatched)} of {plural(len(table), 'collective')} could not be matched with"
         yield Notice("unmatched-collectives", f"{text} another rank's: they are left out of the waiting")
@@ -121,3 +141,14 @@ def _of_stages(members: Sequence[Member], peers: Peers) -> Iterator[Notice]:
     if peers.has_stages and len(members) > 1:
         text = "ranks that send to each other are taken for stages of a pipeline, which wait by design: they"
         yield Notice("pipeline-stages", f"{text} are only compared with the same stage of other replicas")
+
+
+def of_numbering(members: Sequence[Member], ahead: Int64) -> Iterator[Notice]:
+    """Say which ranks number their steps otherwise; ``ahead``: as ``numbering`` has it."""
+    other = np.flatnonzero(ahead)
+    if other.size:
+        first = int(ahead[other[0]])
+        way = f"{count(abs(first))} {'higher' if first > 0 else 'lower'}"
+        ranks = named([members[at].rank for at in other.tolist()])
+        text = f"{ranks}: steps are numbered otherwise ({way}); collectives tell which are the same"
+        yield Notice("steps-renumbered", f"{text}, and the numbers of the other ranks are used")

@@ -12,8 +12,10 @@ from collections import Counter, defaultdict
 from statistics import median, median_low
 from typing import TYPE_CHECKING, Final
 
-from tracehunch.compare.ranks.blame import gpu_times_us, per_step
+from tracehunch.compare.ranks.blame import gpu_times_us
+from tracehunch.compare.ranks.damage import undamaged
 from tracehunch.compare.ranks.model import Odd
+from tracehunch.compare.ranks.per_step import per_step
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -44,7 +46,7 @@ _MOST_SCOPES: Final = 200
 def odd_ranks(members: Sequence[Member], peers: Peers) -> tuple[Odd, ...]:
     """Return what stands out, by rank."""
     found: list[Odd] = []
-    for mine in peers.sets():
+    for mine in peers.among(undamaged(members)):
         group = [members[at] for at in mine]
         if len(group) > 1:  # a rank alone has no median
             found += _in_facts(group)

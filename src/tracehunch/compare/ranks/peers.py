@@ -40,6 +40,11 @@ class Peers:
         """Return the members of each set of peers."""
         return [np.flatnonzero(self.peers == one).tolist() for one in np.unique(self.peers)]
 
+    def among(self, chosen: Sequence[int]) -> list[list[int]]:
+        """Return of each set those that are chosen."""
+        kept = set(chosen)
+        return [[one for one in mine if one in kept] for mine in self.sets()]
+
 
 def peers_of(table: Table, members: int) -> Peers:
     """Sort the members by what their collectives, sends and receives say."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tracehunch.compare.ranks.damage import is_cut
 from tracehunch.compare.ranks.model import RankRow
 from tracehunch.units import printable
 
@@ -56,8 +57,17 @@ def _row(member: Member, waited_ns: int | None, made_wait_ns: int | None) -> Ran
         overlapped_ns=sum(part.overlapped_ns for part in parts),
         waited_ns=waited_ns,
         made_wait_ns=made_wait_ns,
+        is_cut=is_cut(member),
         sources=tuple(file.source for file in member.files),
+        job_step_us=_job_step_us(member),
     )
+
+
+def _job_step_us(member: Member) -> float | None:
+    """Return recorded time a step: unlike a step of the host, it has the GPU's time after the last one."""
+    steps = sum(len(file.steps) for file in member.files)
+    windows = [max(part.window_ns for part in file.breakdown) for file in member.files if file.breakdown]
+    return round(sum(windows) / 1e3 / steps, 3) if steps and len(windows) == len(member.files) else None
 
 
 def _idle(parts: Sequence[Breakdown]) -> Mapping[str, int]:

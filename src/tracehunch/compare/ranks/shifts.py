@@ -26,6 +26,7 @@ _HALF: Final = 0.5
 _MUCH_NEARER: Final = 10.0
 _WIDE: Final = 3.0
 _FEW: Final = 3
+_ENOUGH: Final = 4
 _OFF: Final = 0.4  # of the time from one call to the next, as it is where they come fast
 _SHORT: Final = 25  # percentile
 _MOST_DRIFT: Final = 200e-6  # of two clocks
@@ -95,7 +96,18 @@ def pair(own: Calls, other: Calls) -> Pairs:
         shifted = _by_shift(own, other, found)
         found = shifted if shifted is not None else found
     found = _in_place(own, other, found)
-    return _with_the_rest(own, other, found) if len(found) else found
+    return _with_the_rest(own, other, found) if _is_sure(own, other, found) else NO_PAIRS
+
+
+def _is_sure(own: Calls, other: Calls, found: Pairs) -> bool:
+    """Whether enough calls pair, and end together: where many were lost, chance pairs a few, or all.
+
+    Those of recordings that do not overlap are another matter: they may be of other times.
+    """
+    overlap = own.end_ns[0] <= other.end_ns[-1] and other.end_ns[0] <= own.end_ns[-1]
+    distance = found.distance_ns(own, other)[own.together[found.own]]
+    near = not overlap or _spread(distance) <= TIGHT_NS
+    return near and len(found) >= min(_ENOUGH, min(len(own), len(other)) // 2)
 
 
 def _by_sequence(own: Calls, other: Calls) -> Pairs | None:
@@ -140,11 +152,13 @@ def _in_place(own: Calls, other: Calls, pairs: Pairs) -> Pairs:
 
 
 def _near_the_longest(own: Calls, other: Calls, pairs: Pairs) -> NDArray[np.bool_]:
-    """Tell which pairs end as far apart as the longest run of pairs without a jump."""
+    """Tell which pairs end as far apart as those of the longest run without a jump: of the steadiest one."""
     distance = pairs.distance_ns(own, other)
     off = max(2.0 * _NEAR_NS, _OFF * float(np.percentile(np.diff(np.sort(own.end_ns)), _SHORT)))
     parts = np.split(np.arange(len(pairs)), np.flatnonzero(np.abs(np.diff(distance)) > off) + 1)
-    longest = max(parts, key=len)
+    # Between pairs that are off by a call the distance moves as the intervals between calls do.
+    still = np.abs(np.diff(distance)) <= _AS_BEFORE_NS[-1]
+    longest = max(parts, key=lambda part: (int(still[part[:-1]].sum()), len(part)))
     middle = float(np.median(distance[longest]))
     drifted = _MOST_DRIFT * np.abs(own.end_ns[pairs.own] - own.end_ns[pairs.own[longest[0]]])
     kept: NDArray[np.bool_] = np.abs(distance - middle) <= off + drifted

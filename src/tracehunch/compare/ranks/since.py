@@ -70,7 +70,8 @@ class Since:
         gaps = set(np.diff(np.flatnonzero(self.late)).tolist())
         if len(gaps) != 1 or self.number <= _FEW:
             return ""
-        return {2: "second", 3: "third"}.get(gap := gaps.pop(), f"{gap}th")
+        gap = gaps.pop()
+        return {1: "", 2: "second", 3: "third"}.get(gap, f"{gap}th")
 
 
 def since(extra: NDArray[np.float64], least: float, steps: Sequence[int | None]) -> Since | None:

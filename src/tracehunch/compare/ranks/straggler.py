@@ -13,14 +13,16 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from tracehunch.compare.ranks.blame import Blame, blame
+from tracehunch.compare.ranks.damage import comparable
 from tracehunch.compare.ranks.excess import NO_STEP
 from tracehunch.compare.ranks.jobs import named
+from tracehunch.compare.ranks.per_step import Late
 from tracehunch.compare.ranks.since import Since, since
 from tracehunch.units import join, printable, share, time_us
 from tracehunch.verdict import Confidence, Finding, Severity
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from tracehunch.compare.ranks.excess import Needs, Where
     from tracehunch.compare.ranks.jobs import Member
@@ -45,9 +47,13 @@ _CITED: Final = 20
 _AHEAD: Final = 1.5
 _STEADY: Final = 0.8
 _FEW: Final = 3
+_NEARLY: Final = 0.95
+_MANY_STEPS: Final = 20
+"""In which a host has to be slower than the other one, in nothing in particular, to be worth a note."""
 _ALIKE: Final = 0.5
 _MANY_RANKS: Final = 4
 _SLOW_HOST: Final = 0.25
+_APART: Final = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,42 +69,70 @@ class _Suspect:
     period_ns: float
     spare_ns: float | None  # by how much a step could be shorter before the others' own work fills it
     has_steps: bool
+    is_apart: bool  # all others are alike beside it
+    units: frozenset[tuple[int, int]]  # in which it was late
 
     @property
     def stake_ns(self) -> float:
-        """What a step would be shorter by: no more than the others wait, nor than it needs more."""
+        """What a step would be shorter by.
+
+        No more than the others wait, than it needs more, and than the others' own work leaves of the step.
+        """
+        return self.cost_ns if self.spare_ns is None else min(self.cost_ns, self.spare_ns)
+
+    @property
+    def cost_ns(self) -> float:
+        """What the others wait for its doing more."""
         return min(self.lost_ns, self.excess_ns)
+
+    @property
+    def is_filled(self) -> bool:
+        """Whether it is the others' own work that bounds what can be won."""
+        return self.stake_ns < _NEARLY * self.cost_ns
 
 
 def stragglers(
     members: Sequence[Member], lateness: Lateness, needs: Needs, peers: Peers
 ) -> tuple[Finding, ...]:
-    """Return a finding for each set of peers that has a straggler."""
+    """Return the findings of each set of peers: one for each reason why ranks are late."""
     found = []
-    for mine in peers.sets():
+    ahead = {member.rank: by for member, by in zip(members, needs.ahead, strict=False)}
+    for mine in peers.among(comparable(members)):
         if len(mine) > 1:
-            suspects = _suspects(mine, lateness, needs)
-            if suspects:
-                found.append(_finding(members, [members[at] for at in mine], suspects, lateness))
+            found += [
+                _finding(members, [members[at] for at in mine], suspects, lateness, ahead)
+                for suspects in _by_reason(_suspects(mine, lateness, needs.shared(mine)), len(mine))
+            ]
     return tuple(one for one in found if one is not None)
 
 
 def _suspects(peers: Sequence[int], lateness: Lateness, needs: Needs) -> list[_Suspect]:
-    """Return who is late for the same reason, the one that costs most first."""
+    """Return who is late, the one that costs most first."""
     period = lateness.period_ns() if needs.has_steps else lateness.lasts_ns()
     if not period:
         return []
     by_gpu, by_host = (_by(where, peers, lateness, needs, period) for where in ("gpu", "host"))
-    known = {one.member: one.stake_ns for one in by_gpu}
+    known = {one.member: one.cost_ns for one in by_gpu}
     # A host that goes at the pace of its slow GPU needs more, too.
-    found = by_gpu + [one for one in by_host if _ALIKE * one.stake_ns > known.get(one.member, 0.0)]
-    found.sort(key=lambda one: (-one.stake_ns, one.member))
-    if not found:
-        return []
-    first = found[0]
-    alike = [one for one in found[1:] if one.where == first.where and one.member != first.member
-             and one.excess_ns >= _ALIKE * first.excess_ns]  # fmt: skip
-    return [first, *alike] if 2 * (len(alike) + 1) < len(peers) else [first]
+    found = by_gpu + [one for one in by_host if _ALIKE * one.cost_ns > known.get(one.member, 0.0)]
+    return sorted(found, key=lambda one: (-one.cost_ns, one.member))
+
+
+def _by_reason(suspects: Sequence[_Suspect], ranks: int) -> list[list[_Suspect]]:
+    """Put together who is late for the same reason. Fewer than half of the ranks can be unlike the others."""
+    found: list[list[_Suspect]] = []
+    left, named = list(suspects), 0
+    while left:
+        first = left[0]
+        alike = [one for one in left[1:] if one.where == first.where and one.member != first.member
+                 and one.excess_ns >= _ALIKE * first.excess_ns]  # fmt: skip
+        named += 1 + len(alike)
+        if 2 * named >= ranks:
+            return found or [[first]]
+        found.append([first, *alike])
+        late = {one.member for one in found[-1]}
+        left = [one for one in left if one.member not in late]
+    return found
 
 
 def _by(
@@ -120,11 +154,28 @@ def _by(
             needs.has_steps or _is_mostly_last(member, lateness)
         ):
             continue
-        lasts = (lateness.period_ns(needs.units[when.first]) if needs.has_steps else None) or period
+        late_units = {needs.units[unit] for unit in np.flatnonzero(when.late).tolist()}
+        lasts = (lateness.period_ns(late_units) if needs.has_steps else None) or period
         mean = float(own[when.late].mean())
         spare = _spare_ns(member, peers, when, needs, lasts) if needs.has_steps else None
-        found.append(_Suspect(member, where, when, mean, lost, waited, lasts, spare, needs.has_steps))
+        apart = _is_apart(excess, at, when)
+        late = frozenset(late_units)
+        found.append(
+            _Suspect(member, where, when, mean, lost, waited, lasts, spare, needs.has_steps, apart, late)
+        )
     return found
+
+
+def _is_apart(excess: Float64, at: int, when: Since) -> bool:
+    """Whether the others, in the steps in which a rank was late, are much nearer to each other than to it."""
+    if excess.shape[0] < _MANY_RANKS or when.number < _FEW or when.steadiness < _STEADY:
+        return False
+    known = excess[:, when.late]
+    known = known[~np.isnan(known).any(axis=1) | (np.arange(len(known)) == at)]
+    usual = np.median(np.nan_to_num(known), axis=1)
+    own = np.nanmedian(excess[at, when.late])
+    others = np.delete(usual, np.flatnonzero(usual == own)[:1])
+    return others.size + 1 >= _MANY_RANKS and bool(own - others.max() > _APART * np.ptp(others))
 
 
 def _least(where: Where, excess: Float64, period: float) -> float:
@@ -180,24 +231,32 @@ def _spare_ns(member: int, peers: Sequence[int], when: Since, needs: Needs, peri
 
 
 def _finding(
-    members: Sequence[Member], peers: Sequence[Member], suspects: Sequence[_Suspect], lateness: Lateness
+    members: Sequence[Member],
+    peers: Sequence[Member],
+    suspects: Sequence[_Suspect],
+    lateness: Lateness,
+    ahead: Mapping[int, int],
 ) -> Finding | None:
-    """Make the finding; None where a host is slower at everything, and not even in all steps."""
+    """Make the finding; None where a host is slower at everything, and not even in all of many steps."""
     first = suspects[0]
     member = members[first.member]
-    reason = blame(member, peers, first.where, first.excess_ns / 1e3, first.when.part)
-    told = first.where == "gpu" or reason.is_told or _is_slow_host(first, len(peers))
-    if not told and (first.when.steadiness < _STEADY or first.when.number < _FEW):
+    late = Late(first.units, ahead)
+    reason = blame(
+        member, peers, first.where, excess_us=first.excess_ns / 1e3, part=first.when.part, late=late
+    )
+    told = first.where == "gpu" or reason.is_told or first.is_apart or _is_slow_host(first, len(peers))
+    if not told and (first.when.steadiness < _STEADY or first.when.number < _MANY_STEPS):
         return None
     other = "the other rank" if len(peers) == 2 else "the median rank"  # ranks
+    whose = "its" if len(suspects) == 1 else f"rank {member.rank}'s"
     return Finding(
         id=ID,
         scope="ProfilerStep" if first.has_steps else "whole",
         severity=_severity(first, told=told),
         confidence=_confidence(first, len(peers), told=told),
         time_at_stake_us=round(first.stake_ns / 1e3, 3),
-        summary=_summary([members[one.member].rank for one in suspects], first, reason, other),
-        cause=_cause(first, reason, other),
+        summary=_summary(sorted(members[one.member].rank for one in suspects), first, reason, other, whose),
+        cause=_cause(first, reason, other, whose),
         fix=_fix(first, reason),
         evidence=_evidence(member, first.member, lateness),
         subject=f"rank {member.rank}",
@@ -211,7 +270,9 @@ def _is_slow_host(suspect: _Suspect, ranks: int) -> bool:
 
 
 def _severity(suspect: _Suspect, *, told: bool) -> Severity:
-    material = suspect.stake_ns >= _WARNING * suspect.period_ns
+    """Warn of what the others wait for long, unless nearly nothing is won by mending it."""
+    cost, stake = suspect.cost_ns, suspect.stake_ns
+    material = cost >= _WARNING * suspect.period_ns and stake >= _NOTE * suspect.period_ns
     once = suspect.has_steps and suspect.when.number == 1
     return "warning" if told and material and not once else "note"
 
@@ -222,27 +283,34 @@ def _confidence(suspect: _Suspect, ranks: int, *, told: bool) -> Confidence:
     return "high" if ranks > 2 or suspect.when.number > 3 else "medium"  # ranks, steps
 
 
-def _summary(ranks: Sequence[int], first: _Suspect, reason: Blame, other: str) -> str:
+def _summary(ranks: Sequence[int], first: _Suspect, reason: Blame, other: str, whose: str) -> str:
     who = f"{named(ranks)} make{'s' if len(ranks) == 1 else ''}"
     part = share(first.lost_ns, max(first.period_ns, first.lost_ns))
     wait = f"{time_us(first.waited_ns / 1e3)}{' a step' if first.has_steps else ''}"
     exposed = f"{time_us(first.lost_ns / 1e3)} of it exposed, {part} of the time"
-    return f"{who} the others wait {wait} ({exposed}), {first.when.phrase()}: {_reason(first, reason, other)}"
+    why = _reason(first, reason, other, whose)
+    return f"{who} the others wait {wait} ({exposed}), {first.when.phrase()}: {why}"
 
 
-def _reason(first: _Suspect, reason: Blame, other: str) -> str:
+def _reason(first: _Suspect, reason: Blame, other: str, whose: str) -> str:
     extra = time_us(first.excess_ns / 1e3)
     if reason.is_told:
         return reason.phrase(other)
     if first.where == "gpu":
-        return f"its GPU needs {extra} more for the same ops"
-    return f"its host needs {extra} more for the same work, spread over all of it"
+        longer = f", {reason.growth:.2f}x what they take on {other}" if reason.growth else ""
+        most = (
+            f", most in {printable(reason.most.what)} (+{time_us(reason.most.extra_us)})"
+            if reason.most
+            else ""
+        )
+        return f"{whose} GPU needs {extra} more for the same ops{longer}{most}"
+    return f"{whose} host needs {extra} more for the same work, spread over all of it"
 
 
-def _cause(first: _Suspect, reason: Blame, other: str) -> str:
+def _cause(first: _Suspect, reason: Blame, other: str, whose: str) -> str:
     where = "GPU" if first.where == "gpu" else "host"
     when = "In these steps" if first.has_steps else "In all"
-    parts = [f"{when} its {where} needs {time_us(first.excess_ns / 1e3)} more than that of {other}"]
+    parts = [f"{when} {whose} {where} needs {time_us(first.excess_ns / 1e3)} more than that of {other}"]
     if len(reason.ops) > 1:
         parts.append(
             "more in " + join([f"{printable(one.what)} (+{time_us(one.extra_us)})" for one in reason.ops])
@@ -251,13 +319,20 @@ def _cause(first: _Suspect, reason: Blame, other: str) -> str:
         parts.append(f"its GPU is idle for {reason.idle.what} (+{time_us(reason.idle.extra_us)})")
     if reason.finding is not None:
         parts.append(f"look finds {reason.finding.id} on this rank: {reason.finding.summary}")
-    text = "; ".join(parts) + ". At stake is the lesser of this and of the exposed waiting."
+    text = "; ".join(parts) + ". " + _stake_text(first)
     if not reason.is_told and first.where == "host" and first.lost_ns > _AHEAD * first.excess_ns:
         text += " The rest of it is no loss: hosts that are ahead wait in each collective for the one behind."
-    elif first.spare_ns is not None and first.spare_ns < _ALIKE * first.stake_ns:
-        own = time_us((first.period_ns - first.spare_ns) / 1e3)
-        text += f" The other ranks need {own} a step themselves, so that less of it may be won."
     return text
+
+
+def _stake_text(first: _Suspect) -> str:
+    if not first.is_filled or first.spare_ns is None:
+        return "At stake is the lesser of this and of the exposed waiting."
+    lasts, own = time_us(first.period_ns / 1e3), time_us((first.period_ns - first.spare_ns) / 1e3)
+    return (
+        f"Of a step of {lasts} the other ranks need {own} themselves, host or GPU: no more than the rest of "
+        "it can be won, and is at stake."
+    )
 
 
 def _evidence(member: Member, at: int, lateness: Lateness) -> tuple[int, ...]:

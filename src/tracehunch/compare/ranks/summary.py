@@ -74,10 +74,10 @@ def findings_of(findings: Sequence[Finding]) -> tuple[Finding, ...]:
 def steps_of(tree: Tree, base_ns: int) -> tuple[Step, ...]:
     """Return the profiler's steps in order of time; ``gpu_busy_ns`` adds up the devices."""
     trace = tree.trace
-    numbers = calls_of_steps(tree)
+    numbers = in_order(tree, calls_of_steps(tree))
     busy, held = _busy_ns(tree, numbers), held_ns(tree)
     spans = tree.ownership.spans
-    found = [
+    return tuple(
         Step(
             number=step_number(trace.name_of(int(spans.row[call]))),
             start_ns=base_ns + int(spans.start_ns[call]),
@@ -85,9 +85,8 @@ def steps_of(tree: Tree, base_ns: int) -> tuple[Step, ...]:
             gpu_busy_ns=busy.get(call) if trace.gpu.row.size else None,
             held_ns=int(held[call]) if tree.launches.size else None,
         )
-        for call in numbers.tolist()[:_MOST_STEPS]
-    ]
-    return tuple(sorted(found, key=lambda step: (step.start_ns, step.number)))
+        for call in numbers.tolist()
+    )
 
 
 def calls_of_steps(tree: Tree) -> Int64:
@@ -98,6 +97,15 @@ def calls_of_steps(tree: Tree) -> Int64:
         if scope.kind == "step"
     ]
     return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
+
+
+def in_order(tree: Tree, calls: Int64) -> Int64:
+    """Return the first of these calls of steps in order of time, then of their numbers."""
+    spans = tree.ownership.spans
+    calls = calls[:_MOST_STEPS]
+    numbers = [step_number(tree.trace.name_of(row)) for row in spans.row[calls].tolist()]
+    ordered: Int64 = calls[np.lexsort((np.array(numbers, dtype=np.int64), spans.start_ns[calls]))]
+    return ordered
 
 
 def _busy_ns(tree: Tree, calls: Int64) -> Mapping[int, int]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from tracehunch.compare.ranks.by_rank import ByRank
 from tracehunch.compare.ranks.clocks import corrected
+from tracehunch.compare.ranks.group_kinds import group_kinds
 from tracehunch.compare.ranks.model import Matched
 from tracehunch.trace.model import ABSENT
 
@@ -117,6 +118,7 @@ def matched(arrivals: Arrivals, table: Table, members: Sequence[Member]) -> tupl
         message_bytes(table, of_first),
         _numbers(arrivals, table),
     )
+    kinds = group_kinds(table.groups)
     order = np.lexsort((np.arange(arrivals.calls), arrivals.end_ns))
     found = []
     for call in order.tolist():
@@ -139,6 +141,7 @@ def matched(arrivals: Arrivals, table: Table, members: Sequence[Member]) -> tupl
                 last_rank=int(of_last[call]),
                 exposed_ns=ByRank(rank[own], arrivals.exposed_ns[own]),
                 waited_ns=ByRank(rank[own], arrivals.waited_ns[own]),
+                group_kind=kinds.labels[kinds.code[int(table.group[first])]],
             )
         )
     return tuple(found)

@@ -17,17 +17,28 @@ from tracehunch.report.ranks_collectives_text import (
     WAITS,
     collective_texts,
     late_texts,
+    several_groups,
     unmatched_text,
     untold_text,
     why_none,
 )
-from tracehunch.report.ranks_odd import odd_texts
-from tracehunch.report.ranks_rows import FEW, has_breakdown, rank_texts, shown_ranks
+from tracehunch.report.ranks_odd import odd_table, odd_texts
+from tracehunch.report.ranks_rows import (
+    FEW,
+    OVERLAP,
+    a_step_us,
+    has_breakdown,
+    overlap,
+    per_step,
+    rank_texts,
+    rank_words,
+    shown_ranks,
+)
 from tracehunch.report.ranks_spread import shape, spreads
 from tracehunch.units import count, plural
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from tracehunch.compare.ranks.model import RankRow, Ranks
     from tracehunch.report.ranks_collectives import CollectiveRow
@@ -40,21 +51,22 @@ _MOST: Final = 1_024
 
 _RANK: Final = (
     Head("rank"),
-    Head("step", number=True, meaning="median duration of a profiler step"),
+    Head("host step", number=True, meaning="median duration of a profiler step on the host"),
     Head("window", number=True, meaning="recorded time, of which the shares are"),
     Head("compute", number=True, meaning="a compute kernel runs"),
     Head("exposed", number=True, meaning="communication, and no compute kernel beside it"),
-    Head("overlap", number=True, meaning="communication beside compute; part of compute"),
     Head("copies", number=True, meaning="memcpys and memsets, and neither of the above"),
     Head("idle", number=True, meaning="nothing runs on the GPU"),
     Head("most of the idle time", wide=True),
     Head("waits", number=True, meaning="in collectives, for ranks that came later"),
     Head("delays", number=True, meaning="what others waited for this rank in collectives, all together"),
+    Head("overlap", number=True, meaning="of all communication, the part that compute hides; compute has it"),
     Head("why it is shown", wide=True),
     Head("file", wide=True),
 )
 _COLLECTIVE: Final = (
     Head("collective"),
+    Head("group", meaning="the process group, or groups of one kind"),
     Head("ranks", number=True),
     Head("message", number=True),
     Head("count", number=True),
@@ -79,33 +91,36 @@ def ranks_section(ranks: Ranks) -> Section | None:
     rows, whys = shown_ranks(ranks, all_ranks=len(ranks.rows) <= _MOST)
     blind = ranks_summary.without_gpu(ranks)
     html = bars(ranks.rows) + (f"<p><strong>cannot tell</strong> {text(blind)}</p>" if blind else "")
-    listed = [_rank(row, told) for row, told in zip(rows, rank_texts(rows, whys), strict=True)]
+    each = per_step(ranks.rows)
+    texts = rank_texts(rows, whys, each=each)
+    listed = [_rank(row, told, each=each) for row, told in zip(rows, texts, strict=True)]
     drawn = table(_RANK, listed, caption="Ranks", sortable=True, pinned=True)
     html += f'<div class="tall">{drawn}</div>' if len(rows) > FEW else drawn
+    html += f'<p class="dim">{OVERLAP}</p>'
     if len(rows) < len(ranks.rows):
         html += (
             f'<p class="dim">{count(len(rows))} of {count(len(ranks.rows))} ranks; the JSON lists all.</p>'
         )
     html += _spread(ranks) if len(ranks.rows) > 2 else ""
-    aside = "shares of the recorded window; waits and delays are sums over it"
-    return Section("ranks", "Ranks", html, aside=aside, styles=("bars", "ranks"))
+    return Section("ranks", "Ranks", html, aside=rank_words(each=each), styles=("bars", "ranks"))
 
 
-def _rank(row: RankRow, told: RankText) -> list[Cell]:
+def _rank(row: RankRow, told: RankText, *, each: bool) -> list[Cell]:
     compute, exposed, copies, idle = (_part(row, one) for one in parts_ns(row))
-    files = ", ".join(code(label) for label in row.labels[:3]) + (" ..." if len(row.labels) > 3 else "")
+    more = f" and {count(len(row.labels) - 1)} more" if len(row.labels) > 1 else ""
+    files = f"{code(row.labels[0])}{more}" if row.labels else ""
     return [
         Cell(told.rank, row.rank),
         Cell(told.step, row.step_us),
         Cell(told.window, row.window_ns),
         Cell(text(told.compute), compute),
         Cell(text(told.exposed), exposed),
-        Cell(text(told.overlapped), _part(row, row.overlapped_ns)),
         Cell(text(told.copies), copies),
         Cell(text(told.idle), idle),
         Cell(text(told.idle_cause)),
-        Cell(told.waits, row.waited_ns),
-        Cell(told.delays, row.made_wait_ns),
+        Cell(told.waits, a_step_us(row, row.waited_ns, each=each)),
+        Cell(told.delays, a_step_us(row, row.made_wait_ns, each=each)),
+        Cell(text(told.overlapped), overlap(row)),
         Cell(text(told.why)),
         Cell(files),
     ]
@@ -138,7 +153,11 @@ def collectives_section(ranks: Ranks) -> Section:
         said = f"<p><strong>cannot tell</strong> {text(why_none(ranks))}</p>"
         return Section("collectives", "Collectives", said)
     told = zip(rows, collective_texts(rows), strict=True)
-    cells = [[_code(words.kind), *_collective(row, words)] for row, words in told]
+    several = several_groups(rows)
+    cells = [
+        [_code(words.kind), Cell(text(words.group) if several else ""), *_collective(row, words)]
+        for row, words in told
+    ]
     html = table(_COLLECTIVE, cells, caption="Collectives", sortable=True, pinned=True)
     below = (untold_text(collective_texts(rows)), unmatched_text(ranks))
     html += "".join(f'<p class="dim">{text(one)}</p>' for one in below if one)
@@ -180,28 +199,24 @@ def clocks_section(ranks: Ranks) -> Section | None:
 
 def odd_section(ranks: Ranks) -> Section | None:
     """Return the facts in which a rank is unlike the others; None where there are none."""
-    heads = [
-        Head("rank", number=True), Head("fact"), Head("here", number=True), Head("median rank", number=True),
-        Head("ranks so", number=True), Head("scope"),
-    ]  # fmt: skip
-    rows = [
-        [
-            Cell(one.rank, int(one.rank)), _code(one.key), Cell(text(one.seen)), Cell(text(one.usual)),
-            Cell(one.alike), _code(one.scope),
-        ]
-        for one in odd_texts(ranks)
-    ]  # fmt: skip
+    title, heads, rows = odd_table(ranks, odd_texts(ranks))
     if not rows:
         return None
-    html = table(heads, rows, caption="Unlike the other ranks", sortable=True)
-    return Section("odd", "Unlike the other ranks", html, aside="facts per call of the scope")
+    named = ("fact", "scope")
+    columns = [Head(head, number=head not in named) for head in heads]
+    cells = [
+        [_code(c) if h in named else Cell(text(c)) for h, c in zip(heads, row, strict=True)] for row in rows
+    ]
+    html = table(columns, cells, caption=title, sortable=True)
+    return Section("odd", title, html, aside="facts per call of the scope")
 
 
-def files_section(ranks: Ranks) -> Section:
+def files_section(ranks: Ranks, sources: Sequence[str]) -> Section:
     """Return what was read, what is odd about it, and what was not read."""
-    said = "".join(f"<dt>{text(k)}</dt><dd>{text(v)}</dd>" for k, v in ranks_summary.recorded_on(ranks))
-    html = f'<dl class="facts">{said}</dl>'
-    html += _bullets("Warnings", [f"{one.code}: {one.message}" for one in ranks_summary.notices(ranks)])
+    told = ranks_summary.recorded_on(ranks, sources)
+    html = f'<dl class="facts">{"".join(f"<dt>{text(k)}</dt><dd>{text(v)}</dd>" for k, v in told)}</dl>'
+    html += _bullets("Warnings", [f"{one.code}: {one.message}" for one in ranks_summary.remarks(ranks)])
+    html += "".join(f'<p class="dim">{text(one)}</p>' for one in ranks_summary.passed_over(ranks))
     unread = [ranks_summary.unread_text(one) for one in ranks.unread[:_MOST]]
     html += _bullets("Not read; the rest was analysed", unread)
     if more := len(ranks.unread) - len(unread):
