@@ -14,6 +14,8 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
+from tracehunch.trace.second import SWITCH
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -30,7 +32,7 @@ def command() -> list[str]:
 
 def environment() -> Mapping[str, str]:
     """Return the variables of a worker: each has one processor, so numpy needs one thread."""
-    return {**os.environ, **dict.fromkeys(_THREADS, "1")}
+    return {**os.environ, **dict.fromkeys(_THREADS, "1"), SWITCH: "1"}
 
 
 def send(stream: BinaryIO, message: Any) -> None:

@@ -19,18 +19,33 @@ from tracehunch.trace.splitter import Ending
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tracehunch.trace.second import Second
+
 _STEP_BYTES: Final = 1 << 22
 _HEAD_BYTES: Final = 1 << 22  # traceEvents begins in it
+_AGAIN_BYTES: Final = 1 << 22  # read from what was kept, at a time
 _REST_BYTES: Final = 1 << 26  # what stands behind the events is not more
 
 
 class Ahead:
-    """Takes text as it comes. Once ``finish`` says so, ``reader``, ``keys`` and ``notes`` hold the trace."""
+    """Takes text as it comes. Once ``finish`` says so, ``reader``, ``keys`` and ``notes`` hold the trace.
 
-    def __init__(self, progress: Callable[[float], None] | None = None) -> None:
+    ``second`` reads the later part meanwhile, which is then only kept here. ``keep``: whether text is.
+    """
+
+    def __init__(
+        self,
+        progress: Callable[[float], None] | None = None,
+        *,
+        second: Second | None = None,
+        piece_bytes: int | None = None,
+        keep: bool = True,
+    ) -> None:
         self.text = Packed()
         self.notes = Notes()
-        self.reader = EventReader(memoryview(b""), self.notes)
+        self.reader = EventReader(memoryview(b""), self.notes, second=second, piece_bytes=piece_bytes)
+        self._keeps = keep
+        self._waits = False  # what comes now is read by the second process
         self.keys: dict[str, Any] = {}
         self._progress = progress
         self._head = b""  # the text up to the bracket that opens the events
@@ -39,17 +54,25 @@ class Ahead:
 
     def feed(self, chunk: bytes | bytearray, share: float) -> bool:
         """Take more text, ``share`` of the file; False where this is no text to be read ahead."""
+        if self._waits:
+            self.text.add(chunk)
+            self._tell(share)
+            return True
         self._rest += chunk
         if not self._head and not self._begin():
             return False
-        self.text.add(chunk)
+        if self._keeps:
+            self.text.add(chunk)
         if len(self._rest) < _STEP_BYTES:
             return True
         if self._goes_on:
             self._advance()
+        self._tell(share)
+        return len(self._rest) <= _REST_BYTES
+
+    def _tell(self, share: float) -> None:
         if self._progress:
             self._progress(min(share, 1.0))
-        return len(self._rest) <= _REST_BYTES
 
     def _begin(self) -> bool:
         """Find where the events begin, which the first text must tell."""
@@ -68,6 +91,21 @@ class Ahead:
             read, self._goes_on = self.reader.whole_pieces(0)
         self.reader.text = memoryview(b"")
         self._drop(read)
+        if self._goes_on and self.reader.is_elsewhere(0):
+            self._waits = True
+            self._rest.clear()  # it is kept, as all of the text
+
+    def _catch_up(self) -> bool:
+        """Take what the second process has read, and read what it has not from what was kept."""
+        self._waits = False
+        self.reader.base += self.reader.take_over(0)
+        for start in range(self.reader.base, len(self.text), _AGAIN_BYTES):
+            self._rest += self.text[start : start + _AGAIN_BYTES]
+            if self._goes_on:
+                self._advance()
+            if len(self._rest) > _REST_BYTES:
+                return False
+        return True
 
     def _drop(self, n_bytes: int) -> None:
         del self._rest[:n_bytes]
@@ -75,7 +113,7 @@ class Ahead:
 
     def finish(self) -> bool:
         """Read what remains; whether the whole text was a sound trace."""
-        if not self._head:
+        if not self._head or (self._waits and not self._catch_up()):
             return False
         self.reader.text = memoryview(bytes(self._rest))
         n_pieces = len(self.reader.pieces)

@@ -33,6 +33,14 @@ class Codes(dict[Any, int]):
         return code
 
 
+class Kinds(dict[Any, Cat]):
+    """The kind of each category that has come up."""
+
+    def __missing__(self, category: str | None) -> Cat:
+        kind = self[category] = kind_of(category)
+        return kind
+
+
 @dataclass(slots=True)
 class GpuBatch:
     """GPU activities of one piece; ``row`` counts within the piece until joined."""
@@ -73,15 +81,8 @@ class Tables:
 
     def __init__(self) -> None:
         self.names = Codes()
-        self.cats = Codes()
+        self.kinds = Kinds()
         self.threads = Codes()
-        self._kinds: list[int] = []
-
-    def kinds(self, codes: Sequence[int]) -> Int8:
-        """Cat values of category codes."""
-        for category in list(self.cats)[len(self._kinds) :]:
-            self._kinds.append(kind_of(category))
-        return np.array(self._kinds, dtype=np.int8)[np.array(codes, dtype=np.int64)]
 
 
 def batch_of(events: Sequence[Event], event: Int64, start_ns: Int64, dur_ns: Int64, tables: Tables) -> Batch:
@@ -90,11 +91,11 @@ def batch_of(events: Sequence[Event], event: Int64, start_ns: Int64, dur_ns: Int
     Raises OverflowError where an integer does not fit. Each argument is looked at only on the kinds of events
     that have it.
     """
-    names, threads, cats = tables.names, tables.threads, tables.cats
-    cat = tables.kinds([cats[e.cat] for e in events])
+    names, threads, kinds = tables.names, tables.threads, tables.kinds
+    cat = np.frombuffer(bytearray([kinds[e.cat] for e in events]), dtype=np.int8)
     n = len(events)
     args = [e.args for e in events]
-    with_ids, with_correlation, ops = (np.flatnonzero(kinds[cat]) for kinds in _KINDS_WITH)
+    with_ids, with_correlation, ops = (np.flatnonzero(have[cat]) for have in _KINDS_WITH)
     op_args = _at(args, ops)
     return Batch(
         event=event,

@@ -18,6 +18,7 @@ from tracehunch.trace.columns import Batch, Tables, batch_of, number
 from tracehunch.trace.loose import ROW_PHASES, Parsed, parse
 from tracehunch.trace.model import UNKNOWN_NS, Int64
 from tracehunch.trace.notes import Notes, Trouble
+from tracehunch.trace.part import take_over
 from tracehunch.trace.scan import ARRAY_END, EVENT_END, Text, let_go, skip_blank
 from tracehunch.trace.splitter import CLOSED, Ending, Splitter
 from tracehunch.trace.structs import NOTHING, Event
@@ -25,6 +26,8 @@ from tracehunch.trace.times import EXACT_BELOW_US, exact_ns, whole_ns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+    from tracehunch.trace.second import Second
 
 PIECE_BYTES = 1 << 19
 _ENDS_TRIED = 8
@@ -76,6 +79,13 @@ class Instants:
             self.bytes.append(number(event.args.allocated))
             self.device_type.append(number(event.args.device_type))
 
+    def add_all(self, others: Instants, first_event: int) -> None:
+        """Add those that were found where positions are counted from ``first_event``."""
+        self.event += [first_event + position for position in others.event]
+        self.start_ns += others.start_ns
+        self.bytes += others.bytes
+        self.device_type += others.device_type
+
 
 @dataclass(frozen=True, slots=True)
 class End:
@@ -88,10 +98,24 @@ class End:
 
 
 class EventReader:
-    """Collects the events of a text; ``array`` may be called for several arrays."""
+    """Collects the events of a text; ``array`` may be called for several arrays.
 
-    def __init__(self, text: Text, notes: Notes, progress: Callable[[float], None] | None = None) -> None:
+    ``second`` reads a later part of the same text meanwhile.
+    """
+
+    def __init__(
+        self,
+        text: Text,
+        notes: Notes,
+        progress: Callable[[float], None] | None = None,
+        *,
+        second: Second | None = None,
+        piece_bytes: int | None = None,
+    ) -> None:
         self.text = text
+        self._second = second
+        self._piece_bytes = piece_bytes or PIECE_BYTES
+        self.n_before = 0  # pieces before the first one that is read here
         self.base = 0  # where ``text`` begins in the whole one
         self.notes = notes
         self.tables = Tables()
@@ -114,20 +138,22 @@ class EventReader:
         """Read the array whose first entry stands at or behind ``start``; where it ended, and how."""
         pos = start
         while True:
-            cut = EVENT_END.search(self.text, pos + PIECE_BYTES, pos + 2 * PIECE_BYTES)
+            if self.is_elsewhere(pos):
+                pos = self.take_over(pos)
+            cut = self._cut_behind(pos)
             if cut is not None and self._take(pos, cut.start() + 1):
                 pos = cut.end()
             elif cut is None and (closed := self._take_last(pos)) is not None:
                 return closed, Ending.CLOSED
             else:
-                goal = min(pos + PIECE_BYTES, len(self.text)) if cut is None else cut.start() + 1
+                goal = min(pos + self._piece_bytes, len(self.text)) if cut is None else cut.start() + 1
                 pos, ending = self._split(pos, goal)
                 if ending is not Ending.GOAL:
                     return pos, ending
             if len(self.pieces) % _HELD_PIECES == 0:
                 let_go(self.text)
             if self._progress:
-                self._progress(pos / len(self.text))
+                self._progress(min(pos / (self._second.goal if self._second else len(self.text)), 1.0))
 
     def whole_pieces(self, start: int) -> tuple[int, bool]:
         """Take pieces as ``array`` would, as far as the text is sound and surely goes on behind them.
@@ -135,16 +161,48 @@ class EventReader:
         Returns where the next begins, and False where it is to be read another way.
         """
         pos = start
-        while pos + 2 * PIECE_BYTES <= len(self.text):
-            cut = EVENT_END.search(self.text, pos + PIECE_BYTES, pos + 2 * PIECE_BYTES)
+        while pos + 2 * self._piece_bytes <= len(self.text) and not self.is_elsewhere(pos):
+            cut = self._cut_behind(pos)
             if cut is None or not self._take(pos, cut.start() + 1):
                 return pos, False
             pos = cut.end()
+            if len(self.pieces) % _HELD_PIECES == 0:
+                let_go(self.text)
         return pos, True
+
+    def skip(self, start: int, goal: int) -> tuple[int, int]:
+        """Pass over pieces until one begins at ``goal`` or behind: where it does, and how many those were.
+
+        It begins before ``goal`` if the text ends, or has nothing that looks like pieces.
+        """
+        pos, n_pieces = start, 0
+        while pos < goal and pos + 2 * self._piece_bytes <= len(self.text):
+            cut = self._cut_behind(pos)
+            if cut is None:
+                break
+            pos, n_pieces = cut.end(), n_pieces + 1
+        return pos, n_pieces
+
+    def is_elsewhere(self, pos: int) -> bool:
+        """Whether the second process was asked to read from here on."""
+        return self._second is not None and self.base + pos >= self._second.goal
+
+    def take_over(self, pos: int) -> int:
+        """Add what the second process has read from ``pos`` on; where it is to be gone on."""
+        part = self._second.part() if self._second is not None else None
+        self._second = None
+        if part is None or (part.start, part.before) != (self.base + pos, len(self.pieces)):
+            return pos  # here the pieces are others, after damage
+        take_over(self, part)
+        return part.end - self.base
+
+    def _cut_behind(self, pos: int) -> re.Match[bytes] | None:
+        """Find what ends the piece that begins at ``pos``."""
+        return EVENT_END.search(self.text, pos + self._piece_bytes, pos + 2 * self._piece_bytes)
 
     def _take_last(self, start: int) -> int | None:
         """Take the rest of the array in one call; the position behind its bracket, None where that fails."""
-        candidates = ARRAY_END.finditer(self.text, start, start + 2 * PIECE_BYTES)
+        candidates = ARRAY_END.finditer(self.text, start, start + 2 * self._piece_bytes)
         for cut in islice(candidates, _ENDS_TRIED):
             if self._take(start, cut.start() + 1):
                 return cut.end() + 1
@@ -176,8 +234,8 @@ class EventReader:
             return 0
         is_row = np.frombuffer(phases, dtype=np.uint8) == ord("X")
         rows, at = list(compress(events, is_row.tolist())), np.flatnonzero(is_row)
-        start_us = np.array([e.ts for e in rows], dtype=np.float64)
-        dur_us = np.array([e.dur for e in rows], dtype=np.float64)
+        start_us = np.fromiter([e.ts for e in rows], np.float64, len(rows))  # twice as fast as np.array
+        dur_us = np.fromiter([e.dur for e in rows], np.float64, len(rows))
         start_ns = whole_ns(start_us)
         if np.nanmax(np.abs(start_us), initial=0.0) >= EXACT_BELOW_US:
             start_ns = self._exact_starts(data)[at]
@@ -204,7 +262,7 @@ class EventReader:
 
     def _see_args(self, rows: Sequence[Event]) -> None:
         self.has_shapes = self.has_shapes or any(e.args.input_dims is not NOTHING for e in rows)
-        if not self.has_stacks and len(self.batches) <= _STACKS_LOOKED_FOR:
+        if not self.has_stacks and self.n_before + len(self.batches) <= _STACKS_LOOKED_FOR:
             self.has_stacks = any(
                 e.args.call_stack is not NOTHING and bytes(e.args.call_stack) != b'""' for e in rows
             )

@@ -153,6 +153,10 @@ class Notes:
         tally = self._tallies.get(trouble)
         return tally.count if tally else 0
 
+    def counted(self) -> dict[Trouble, int]:
+        """How many of each kind, in the order in which they came up."""
+        return {trouble: tally.count for trouble, tally in self._tallies.items()}
+
     def notices(self) -> tuple[Notice, ...]:
         """Everything as notices: remarks first, then counts."""
         return (*self._said, *(_notice(trouble.value, tally) for trouble, tally in self._tallies.items()))

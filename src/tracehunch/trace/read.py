@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tracehunch.errors import ReadError
+from tracehunch.trace import events, second
 from tracehunch.trace.ahead import Ahead
 from tracehunch.trace.assemble import assemble
 from tracehunch.trace.collecting import uncollected
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
     from tracehunch.trace.model import Trace
     from tracehunch.trace.scan import Text
+    from tracehunch.trace.second import Second
 
 
 def read(
@@ -81,14 +83,21 @@ def _trace_of(
 
 
 def _read(data: Text, label: str, progress: Callable[[float], None] | None) -> Trace:
+    with second.beside(data, events.PIECE_BYTES) as other:
+        return _read_with(other, data, label, progress)
+
+
+def _read_with(
+    other: Second | None, data: Text, label: str, progress: Callable[[float], None] | None
+) -> Trace:
     unpacking, notes = Notes(), Notes()
-    unpacked = unpack_following(data, unpacking, lambda: Ahead(progress))
+    unpacked = unpack_following(data, unpacking, lambda: Ahead(progress, second=other))
     if isinstance(unpacked, Ahead):
         unpacked.notes.add(unpacking)
         return assemble(unpacked.text, label, unpacked.reader, unpacked.keys, unpacked.notes)
     text = as_utf8(unpacked, unpacking)
     notes.add(unpacking)
-    reader = EventReader(text, notes, progress)
+    reader = EventReader(text, notes, progress, second=other if text is data else None)
     try:
         keys = read_document(text, reader, notes)
     except ReadError as error:

@@ -21,6 +21,18 @@ if TYPE_CHECKING:
 _CHUNK = 1 << 20
 
 
+class MappedFile(mmap.mmap):
+    """A whole file's content, and which file it is: another process can map the same one."""
+
+    path: str
+    identity: tuple[int, ...]
+
+
+def identity_of(status: os.stat_result) -> tuple[int, ...]:
+    """Return what changes when a file is written or replaced."""
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+
+
 def load(source: str | os.PathLike[str]) -> tuple[Text, str]:
     """Return the file's bytes, mapped where possible, and its label. Raises ReadError."""
     if source == "-":
@@ -55,7 +67,9 @@ def _open(path: Path) -> Text:
             return _drain(file)  # a pipe, such as <(zcat ...)
         if status.st_size == 0:
             return memoryview(b"")
-        return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+        mapped = MappedFile(file.fileno(), 0, access=mmap.ACCESS_READ)
+        mapped.path, mapped.identity = os.path.abspath(path), identity_of(status)  # noqa: PTH100  # links stay
+        return memoryview(mapped)
 
 
 def _drain(stream: BinaryIO) -> Text:
