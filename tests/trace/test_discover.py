@@ -36,8 +36,8 @@ def test_a_folder_is_read_with_what_is_below_it_in_the_order_of_numbers(folder):
     assert found.missed == ()
     said = "3 of 6 files passed over as no traces: 1 JSON without a trace, 1 hidden, 1 not named *.json"
     assert [notice.message for notice in found.notices] == [said]
-    assert all(source.bytes == os.stat(source.place).st_size for source in found.sources)  # noqa: PTH116
-    assert all(os.path.isabs(source.place) for source in found.sources)  # noqa: PTH117
+    assert all(source.bytes == os.stat(source.place).st_size for source in found.sources)  # noqa: PTH116  # places are strings
+    assert all(os.path.isabs(source.place) for source in found.sources)  # noqa: PTH117  # places are strings
 
 
 def test_thousands_of_other_files_are_counted_and_not_listed(tmp_path):
@@ -140,7 +140,7 @@ def test_names_of_any_kind(tmp_path):
     found = discover([tmp_path])
     assert len(found.sources) == 3
     assert all(source.shown.encode() and "\x1b" not in source.shown for source in found.sources)
-    assert all(os.path.exists(source.place) for source in found.sources)  # noqa: PTH110
+    assert all(os.path.exists(source.place) for source in found.sources)  # noqa: PTH110  # places are strings
 
 
 def test_numbers_in_names_are_numbers():

@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 from typing import BinaryIO, Final
 
-_OTHER_FOLDERS: Final = ("/var/tmp",)  # on a disk by convention, where /tmp often is not  # noqa: S108
+_OTHER_FOLDERS: Final = ("/var/tmp",)  # noqa: S108  # a disk by convention, where /tmp often is none
 _MOUNTS: Final = Path("/proc/self/mountinfo")
 _IN_MEMORY: Final = ("tmpfs", "ramfs", "devtmpfs")
 _KEPT_FREE_BYTES: Final = 256 << 20
@@ -66,5 +66,5 @@ def _kinds_of_mounts() -> dict[str, str]:
 def _kind(folder: str, kinds: dict[str, str]) -> str:
     path = os.path.realpath(folder)
     while path not in kinds and path != os.path.dirname(path):  # noqa: PTH120  # as realpath gave it
-        path = os.path.dirname(path)  # noqa: PTH120
+        path = os.path.dirname(path)  # noqa: PTH120  # as above
     return kinds.get(path, "")

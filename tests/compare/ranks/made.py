@@ -65,7 +65,7 @@ def make(
     straggler: Straggler | Sequence[Straggler] = (),
     ranks_per_host: int = 8,
     clock_ns: Callable[[int], int] = lambda host: 0,  # noqa: ARG005  # the host, named for callers
-    drift_ppm: Callable[[int], float] = lambda host: 0.0,  # noqa: ARG005
+    drift_ppm: Callable[[int], float] = lambda host: 0.0,  # noqa: ARG005  # what takes its place needs it
     repeat: int = 1,
     groups: Callable[[int], Sequence[int]] | None = None,
     jitter_us: float = 3.0,

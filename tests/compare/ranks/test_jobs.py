@@ -87,6 +87,27 @@ def test_steps_that_begin_again_are_another_job():
 
 
 @pytest.mark.parametrize(
+    ("places", "said"),
+    [
+        ("/runs/{}/", "2 ranks of 2 (first/: rank0.json ... rank1.json)"),
+        ("s3://store/runs/{}/traces/", "2 ranks of 2 (first/traces/: rank0.json ... rank1.json)"),
+        ("/first_{}/", "2 ranks of 2 (first_first/: rank0.json ... rank1.json)"),
+    ],
+)
+def test_a_job_that_is_left_out_is_named_with_its_folder(places, said):
+    """Many jobs call their files alike."""
+    day = 86_400 * 10**9
+    first, second = (
+        [
+            replace(shifted(one, at), source=places.format(name) + one.label, fingerprint=f"{name}{one.rank}")
+            for one in job(2)
+        ]
+        for name, at in (("first", 0), ("second", day))
+    )
+    assert choose([*first, *second]).other_jobs == (said,)
+
+
+@pytest.mark.parametrize(
     "change",
     [{"world_size": 4}, {"torch": "2.9.1"}, {"backend": "gloo"}],
     ids=["world size", "torch", "backend"],

@@ -31,7 +31,7 @@ from tracehunch.trace.text import printable
 try:
     import resource
 except ImportError:  # Windows
-    resource = None  # type: ignore[assignment]
+    resource = None  # type: ignore[assignment]  # where there is none (Windows)
 
 if TYPE_CHECKING:
     from tracehunch.trace.model import Trace
