@@ -101,9 +101,9 @@ def _cell(result: Result | None, ours: Result | None) -> str:
     if result is None:
         return ""
     if result.problem:
-        return result.problem if result.late else "failed \\*"
+        return result.problem if result.late else "failed †"
     ratio = "" if ours is None or ours is result or ours.problem else _ratio(result.seconds / ours.seconds)
-    broken = " \\*" if result.failed else ""
+    broken = " †" if result.failed else ""
     return f"{_seconds(result.seconds)}{ratio}, {_bytes(result.peak_bytes)}{broken}"
 
 
@@ -123,7 +123,7 @@ def _notes(results: Sequence[Result]) -> list[str]:
             where.setdefault((program, f"failed (`{result.problem}`)"), []).append(result.case.what)
     ran = Counter(result.case.program for result in results)
     return [
-        f"\\* {_name(program)} {note}: {'; '.join(rows) if len(rows) < ran[program] else 'everywhere'}."
+        f"† {_name(program)} {note}: {'; '.join(rows) if len(rows) < ran[program] else 'everywhere'}."
         for (program, note), rows in where.items()
     ]
 

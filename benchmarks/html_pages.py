@@ -1,6 +1,6 @@
 """How large a report as HTML is, how long it takes to write and to open, and how fluidly its timeline zooms.
 
-    python benchmarks/html.py [TRACE ...] [--rounds N]
+    python benchmarks/html_pages.py [TRACE ...] [--rounds N]
 
 Without a trace: one of 277 events, one of 18,501, and the one of 860,000 under TRACEHUNCH_EXTRA_TRACES, where
 it is. Needs playwright and a Chromium. "Open" is from the navigation to a timeline that can be used; frames
