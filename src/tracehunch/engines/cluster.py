@@ -10,8 +10,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from tracehunch.engines import local_cluster
-from tracehunch.engines.memory import budget_bytes, foreseen_bytes, processors
+from tracehunch.engines.memory import budget_bytes, foreseen_bytes
 from tracehunch.errors import TracehunchError
+from tracehunch.trace.processors import processors
 from tracehunch.trace.text import printable
 
 if TYPE_CHECKING:

@@ -9,10 +9,11 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Final
 
 from tracehunch.engines.child import Child, Died, Short
-from tracehunch.engines.memory import budget_bytes, foreseen_bytes, processors, refusal, text_bytes
+from tracehunch.engines.memory import budget_bytes, foreseen_bytes, refusal, text_bytes
 from tracehunch.engines.queueing import Queueing
 from tracehunch.engines.sharing import Sharing
 from tracehunch.engines.task import lost, short
+from tracehunch.trace.processors import processors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Sequence

@@ -49,13 +49,6 @@ def refusal(source: Source, allowed: int | None) -> Unread | None:
     return None
 
 
-def processors() -> int:
-    """Return how many processors this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
 def text_bytes(source: Source) -> int:
     """Return about how much text a file holds."""
     size, name = source.bytes or _UNKNOWN_BYTES, source.place.lower()

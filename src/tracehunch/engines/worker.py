@@ -14,6 +14,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
+from tracehunch.trace import later
 from tracehunch.trace.second import SWITCH
 
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 _SIZE_BYTES: Final = 8
 _LOOK_S: Final = 1.0
-_THREADS: Final = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 def command() -> list[str]:
@@ -31,8 +31,8 @@ def command() -> list[str]:
 
 
 def environment() -> Mapping[str, str]:
-    """Return the variables of a worker: each has one processor, so numpy needs one thread."""
-    return {**os.environ, **dict.fromkeys(_THREADS, "1"), SWITCH: "1"}
+    """Return the variables of a worker: each has one processor, so it starts no second one."""
+    return {**later.environment(), SWITCH: "1"}
 
 
 def send(stream: BinaryIO, message: Any) -> None:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 from tracehunch.trace import later
 from tracehunch.trace.coding import GZIP
 from tracehunch.trace.foresee import need_of
+from tracehunch.trace.processors import processors
 from tracehunch.trace.source import MappedFile
 
 if TYPE_CHECKING:
@@ -107,16 +108,6 @@ def _is_of_pool() -> bool:
     """Whether this is a worker process of ``multiprocessing``: such ones come many at once."""
     loaded = sys.modules.get("multiprocessing.process")
     return loaded is not None and loaded.parent_process() is not None
-
-
-def processors() -> int:
-    """Return how many processors this process may use, whole ones of a container's share."""
-    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    try:
-        quota, period = Path("/sys/fs/cgroup/cpu.max").read_text("ascii").split()
-        return min(allowed, int(quota) // int(period))
-    except (OSError, ValueError):  # no cgroup, or no limit ("max")
-        return allowed
 
 
 def is_any_idle() -> bool:
