@@ -54,10 +54,9 @@ def ranks(
         tell=tell,
     )
     examined += [missed(one) for one in found.missed]
-    names = [shown_source(path) for path in asked]
-    together = compare(examined, asked=names)
+    together = compare(examined)
     if not any(isinstance(one, RankSummary) for one in examined):
-        raise _nothing(together, found, names)
+        raise _nothing(together, found, [shown_source(path) for path in asked])
     return replace(together, notices=(*together.notices, *found.notices))
 
 

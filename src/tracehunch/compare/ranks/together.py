@@ -37,9 +37,8 @@ if TYPE_CHECKING:
     from tracehunch.verdict import Finding
 
 
-def compare(examined: Sequence[Examined], *, asked: Sequence[str] = ()) -> Ranks:
-    """Put the ranks of one job together. ``asked``: what the user named, for messages."""
-    del asked
+def compare(examined: Sequence[Examined]) -> Ranks:
+    """Put the ranks of one job together."""
     unread = tuple(sorted((one for one in examined if isinstance(one, Unread)), key=lambda one: one.source))
     job = choose([one for one in examined if isinstance(one, RankSummary)])
     table = table_of(job.members)
