@@ -99,14 +99,15 @@ class Runs:
             self._finish(folder, error, result)
 
     def _finish(self, folder: Path, error: str, result: Result | None) -> None:
-        outdated = folder if result is None else self.result and self.result.folder
         with self._lock:
-            self.error, self._ended, self._process = error, time.monotonic(), None
-            self.result = result or self.result
-            self.status = "failed" if result is None else "done"
-        _log.info("run %d: %s", self.count, error or "done")
+            outdated = folder if result is None else self.result and self.result.folder
+            self.result, self._process = result or self.result, None
         if outdated:
             shutil.rmtree(outdated, ignore_errors=True)
+        _log.info("run %d: %s", self.count, error or "done")
+        with self._lock:  # last: who sees the run ended finds nothing of it under way
+            self.error, self._ended = error, time.monotonic()
+            self.status = "failed" if result is None else "done"
 
     def _measured(self, folder: Path) -> str:
         """Run the command; return what went wrong, or nothing."""
