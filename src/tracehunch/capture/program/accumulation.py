@@ -42,6 +42,16 @@ class Accumulation:
             for one in outputs:
                 one.__dict__.setdefault(_KEY, node)
 
+    @property
+    def step(self) -> str:
+        """Name the step of the backward that is under way; empty where none is."""
+        node = self._node()
+        return node[0] if node is not None else ""
+
+    def own(self, args: tuple[Any, ...]) -> bool:
+        """Whether the step of the backward that is under way made the first argument."""
+        return bool(args) and self._node() is not None and getattr(args[0], _KEY, None) == self._node()
+
     def in_place(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
         """Whether a call is a sum of autograd's that a GPU run does in place."""
         if func is not self._add or kwargs or len(args) != 2 or not all(map(self._torch.is_tensor, args)):

@@ -12,6 +12,7 @@ from tracehunch.capture.program.pinning import Pinned
 from tracehunch.capture.program.results import otherwise, results
 from tracehunch.capture.program.strangers import Strangers
 from tracehunch.capture.program.tensors import Arguments, flat
+from tracehunch.capture.program.unwatched import Unwatched
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,6 +48,7 @@ class Dispatch:
         self.tape = tape
         self.known = known
         self.accumulation = Accumulation(torch)
+        self.unwatched = Unwatched(torch, tape, self.accumulation)
         self.pinned = Pinned(torch)
         self.instead: dict[str, Callable[..., Any]] = {}
         self.everywhere = False
@@ -98,6 +100,7 @@ class Dispatch:
             args, kwargs = self._strangers.taken_in(func, args, kwargs)
         if self.accumulation.in_place(func, args, kwargs):
             func = self.torch.ops.aten.add_.Tensor
+        func, args = self.unwatched.instead(func, args)
         arguments = Arguments(func, args, kwargs, self.torch.is_tensor)
         if func is self._number:
             self.tape.note(func, arguments, None)

@@ -47,7 +47,8 @@ def index_put(call: Call) -> Steps:
     if count == 0 or one.numel == 0:
         return joined(before)
     if call.option("accumulate"):
-        return joined([*before, _accumulated(one, indices, values, call.sms)])
+        checked = not (call.option("unsafe") or call.name.startswith("_unsafe"))
+        return joined([*before, _accumulated(one, indices, values, call.sms, checked=checked)])
     items = max(values.numel, count)
     moved = 2 * items * one.itemsize + count * _INT64
     put = kernel("index_elementwise_kernel", "scatter", "scatter", moved, dtype=one.dtype, items=items)
@@ -58,10 +59,11 @@ def _count(index: Tensor) -> int:
     return index.numel // 2 if index.dtype in _MASKS else index.numel
 
 
-def _accumulated(one: Tensor, indices: list[Tensor], values: Tensor, sms: int) -> Steps:
+def _accumulated(one: Tensor, indices: list[Tensor], values: Tensor, sms: int, *, checked: bool) -> Steps:
     """Check each index's range, make one number of them all, sort these, and add up the values of each."""
     number = fresh((max(_count(index) for index in indices),), "int64")
-    made = [_numbered(fresh((_count(index),), "int64"), sms) for index in indices]
+    each = [fresh((_count(index),), "int64") for index in indices]
+    made = [part for index in each for part in (*_checks(index, sms, checked=checked), _numbered(index))]
     sums = [under("aten::add_", pointwise("CUDAFunctor_add", number, [number, number]))] * (len(indices) - 1)
     rows = math.prod(one.shape[: len(indices)])
     added = kernel(
@@ -75,20 +77,28 @@ def _accumulated(one: Tensor, indices: list[Tensor], values: Tensor, sms: int) -
     return joined([*made, *sums, *ready, sorted_keys(number.numel, max(rows - 1, 1)), added])
 
 
-def _numbered(index: Tensor, sms: int) -> Steps:
-    """Check that an index is within its dimension, wrap negative ones, and multiply by the stride."""
-    scalar = fresh((), "int64")
-    parts: list[Steps] = []
-    for extreme, compare in (("max", "lt"), ("min", "ge")):
-        found = reduction(index, tuple(range(len(index.shape))), sms)
-        parts += [
+def _checks(index: Tensor, sms: int, *, checked: bool) -> list[Steps]:
+    """Check that an index is within its dimension; the backward of indexing does not, its forward has."""
+    if not checked:
+        return []
+    scalar, found = fresh((), "int64"), reduction(index, tuple(range(len(index.shape))), sms)
+    return [
+        one
+        for extreme, compare in (("max", "lt"), ("min", "ge"))
+        for one in (
             under(f"aten::{extreme}", found),
             under(f"aten::{compare}", pointwise("compare_scalar_kernel", fresh((), "bool"), [scalar])),
             under("aten::_assert_async", kernel("_assert_async_cuda_kernel", "assert", "tiny", 0)),
-        ]
-    for text, op in (("remainder_kernel", "remainder"), ("MulFunctor", "mul")):
-        parts.append(under(f"aten::{op}", pointwise(text, index, [index])))
-    return joined(parts)
+        )
+    ]
+
+
+def _numbered(index: Tensor) -> Steps:
+    """Wrap negative indices and multiply by the stride."""
+    return joined(
+        under(f"aten::{op}", pointwise(text, index, [index]))
+        for text, op in (("remainder_kernel", "remainder"), ("MulFunctor", "mul"))
+    )
 
 
 def embedding_backward(call: Call) -> Steps:

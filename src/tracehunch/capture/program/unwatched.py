@@ -1,0 +1,86 @@
+"""Steps of the backward that PyTorch takes in place when nothing watches them.
+
+Where a mode listens, as while a program is recorded, some backward formulas give up their in-place operations
+(`areAnyTensorSubclassLike` in torch/csrc/autograd/FunctionsManual.cpp and ATen/native), which costs a copy
+that no run makes; others leave out a shortcut that they take by the values. The first are put back here, the
+second are told.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tracehunch.capture.program.accumulation import Accumulation
+    from tracehunch.capture.program.tape import Tape
+
+_BCE: Final = "BinaryCrossEntropyWithLogitsBackward0"
+_UNCHECKED: Final = "_index_put_impl_.default"
+_SELECTING: Final = tuple(  # value_selecting_reduction_backward
+    f"{name}Backward{number}"
+    for name, number in (
+        ("Max", 0),
+        ("Min", 0),
+        ("Topk", 0),
+        ("Sort", 0),
+        ("Sort", 1),
+        ("Median", 1),
+        ("Nanmedian", 1),
+        ("Kthvalue", 0),
+        ("Mode", 0),
+    )
+)
+_IN_PLACE: Final[tuple[tuple[str, str, tuple[str, ...]], ...]] = (
+    ("scatter.src", "scatter_.src", _SELECTING),
+    (
+        "scatter_add.default",
+        "scatter_add_.default",
+        ("GatherBackward0", "CummaxBackward0", "CumminBackward0"),
+    ),
+    ("index_add.default", "index_add_.default", ("IndexSelectBackward0",)),
+    ("index_put.default", _UNCHECKED, ("IndexBackward0",)),
+    ("put.default", "put_.default", ("TakeBackward0",)),
+    ("sub.Tensor", "sub_.Tensor", (_BCE,)),
+    ("mul.Tensor", "mul_.Tensor", (_BCE,)),
+)
+"""An operation, the one in place, and the steps of the backward that do it on what they have made."""
+
+_SHORTCUT: Final = ("ProdBackward0", "ProdBackward1", "CumprodBackward0")
+"""Steps that ask the GPU whether a value is zero, and are much shorter where none is."""
+
+
+_WHY: Final = (
+    "the backward of {} is much shorter where no value is zero: only a run tells, the longer is counted"
+)
+
+
+class Unwatched:
+    """Tells what a step of the backward does in a run from what it does while it is watched."""
+
+    def __init__(self, torch: Any, tape: Tape, accumulation: Accumulation) -> None:
+        aten = torch.ops.aten
+        self._torch, self._tape, self._accumulation = torch, tape, accumulation
+        self._unchecked = _operator(aten, _UNCHECKED)
+        self._in_place: Mapping[Any, tuple[Any, tuple[str, ...]]] = {
+            _operator(aten, name): (_operator(aten, other), steps) for name, other, steps in _IN_PLACE
+        }
+
+    def instead(self, func: Any, args: Any) -> tuple[Any, Any]:
+        """Return what a run calls in the place of an operation, and with what."""
+        step = self._accumulation.step
+        if not step or self._torch.is_grad_enabled():
+            return func, args
+        if step in _SHORTCUT:
+            self._tape.obstacle(_WHY.format(step.partition("Backward")[0].lower()))
+        other, steps = self._in_place.get(func, (func, ()))
+        if step not in steps or not self._accumulation.own(args):
+            return func, args
+        # the forward has checked the indices: `unsafe`
+        return other, (*args, True) if other is self._unchecked else args
+
+
+def _operator(aten: Any, name: str) -> Any:
+    packet, overload = name.split(".")
+    return getattr(getattr(aten, packet), overload)
