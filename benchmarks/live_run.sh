@@ -13,12 +13,12 @@ cat > adamw.py <<'E'
 import json, sys, time, torch
 from common import model
 m = model(); o = torch.optim.AdamW(m.parameters(), lr=1e-4, fused=True)
-x = torch.randn(8, 512, 1024, device="cuda", dtype=torch.bfloat16); times = []
+x = torch.randn(8, 512, 1024, device="cuda", dtype=torch.bfloat16); times = []; losses = []
 for i in range(int(sys.argv[1])):
     torch.cuda.synchronize(); t = time.perf_counter()
-    loss = m(x).float().square().mean(); loss.backward(); o.step(); o.zero_grad()
+    loss = m(x).float().square().mean(); loss.backward(); o.step(); o.zero_grad(); losses.append(loss)
     torch.cuda.synchronize(); times.append(time.perf_counter() - t)
-print(json.dumps([loss.item(), sorted(times[20:])[len(times[20:]) // 2] if len(times) > 40 else 0]))
+print(json.dumps([[losses[0].item(), losses[-1].item()], sorted(times[20:])[len(times[20:]) // 2] if len(times) > 40 else 0]))
 E
 cat > replay.py <<'E'
 import torch
@@ -129,7 +129,9 @@ check adamw 0 "recorded 3 optimizer steps" 3 50 0 --no-look adamw.py 100
 python - <<'E'
 import json
 a, b = (json.loads(open(f).read()) for f in ("plain.out", "adamw.out"))
-print("PASS " if a[0] == b[0] else "FAIL ", f"the loss is the same: {a[0]} {b[0]}")
+# flash's backward adds up in any order: only the first loss, from a forward alone, is the same to the bit
+same = a[0][0] == b[0][0] and abs(a[0][1] - b[0][1]) < 0.05 * abs(a[0][1])
+print("PASS " if same else "FAIL ", f"first loss equal, last within 5 %: {a[0]} {b[0]}")
 print("PASS " if b[1] < 1.03 * a[1] else "FAIL ", f"a step after detaching: {b[1]*1e3:.3f} ms, plain {a[1]*1e3:.3f} ms, ratio {b[1]/a[1]:.4f}")
 E
 check replay 0 "recorded 3 forwards" 3 10 0 --no-look replay.py

@@ -1,6 +1,5 @@
 """The partition of idle time against counts over the raw JSON, made in other ways."""
 
-import time
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +11,6 @@ from tracehunch.facts import measure
 from tracehunch.trace import read
 from tracehunch.tree import NONE, link
 
-SLACK = 4  # other work on the machine
 DATA = Path(__file__).parents[1] / "data" / "h200"
 TRACES = sorted(
     path.relative_to(DATA).as_posix().removesuffix(".json.gz") for path in DATA.rglob("*.json.gz")
@@ -251,9 +249,5 @@ def test_a_trace_without_a_gpu_has_no_idle_time(cpu):
     assert len(idle_of(measure(link(read(path))))) == 0
 
 
-def test_the_big_trace_takes_less_than_a_quarter_of_a_second(big_trace):
-    tree = link(read(big_trace))
-    began = time.perf_counter()
-    idle = partition(tree)
-    assert time.perf_counter() - began < 0.25 * SLACK
-    assert len(idle) > 80_000
+def test_the_big_trace_has_a_part_for_each_gap(big_trace):
+    assert len(partition(link(read(big_trace)))) > 80_000

@@ -209,11 +209,14 @@ HOSTILE = [
 ]
 
 
+def _seconds(name: str) -> float:
+    start = time.process_time()
+    list(matches(name))
+    return time.process_time() - start
+
+
 @pytest.mark.parametrize("name", HOSTILE, ids=lambda name: name[:40])
 def test_a_hostile_name_takes_no_time(name: str) -> None:
     classify("warm up, so that compiling patterns does not count")
-    list(matches(name))
-    start = time.process_time()
-    list(matches(name))
-    assert time.process_time() - start < 0.05
+    assert min(_seconds(name) for _ in range(3)) < 0.05  # a pattern that goes back and forth takes many
     assert len(canonical(name)) <= MATCHED_PREFIX

@@ -89,8 +89,8 @@ def test_deep_stacks_and_many_siblings_take_no_quadratic_time():
     after = n * 20 + np.arange(n) * 5
     start = np.r_[0, deep + 1, after]
     end = np.r_[n * 100, 2 * n * 10 - deep, after + 4]
-    began = time.perf_counter()
+    began = time.process_time()
     found = nest(np.zeros(start.size), start, end, np.zeros(start.size))
-    assert time.perf_counter() - began < 5
+    assert time.process_time() - began < 5
     assert (found.parent[n + 1 :] == 0).all()
     assert found.parent[1 : n + 1].tolist() == list(range(n))
