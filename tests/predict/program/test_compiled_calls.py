@@ -45,7 +45,7 @@ def test_time_of_a_generated_kernel_grows_with_its_bytes():
     [("poi", 48, 12.1), ("poi", 196, 48.2), ("per", 12, 4.5), ("per", 32, 11.6), ("red", 16, 5.9)],
 )
 def test_time_is_near_what_an_h200_took(kind, mib, measured_us):
-    """Kernels of nanoGPT's training, a ResNet and a Llama-shaped model, compiled and profiled with torch 2.11."""
+    """Kernels of nanoGPT's training, a ResNet and a Llama-shaped model, compiled, with torch 2.11."""
     one = generated_activities(GeneratedKernel(f"triton_{kind}_fused_0", kind, (), mib << 20), H200)
     assert one.time.mid_us == pytest.approx(measured_us, rel=0.35)
     assert one.time.low_us < measured_us < one.time.high_us

@@ -29,7 +29,7 @@ START_US_AND_SHARE: Final[Mapping[str, tuple[float, float]]] = {
 
 Fitted on 81 kernels of ten compiled models on an H200 (profiled with torch 2.11; those that the compiler of
 2.13 gives the same name). Of a model left out of the fit, a kernel is off by 15, 23 and 22 % at the median.
-Unlike PyTorch's own kernels, these are not quicker where what they read would fit into the second-level cache.
+Unlike PyTorch's own kernels, these are no quicker where what they read would fit into the second-level cache.
 """
 LISTS_PACE: Final = 1.5
 """Time of a generated kernel over lists of tensors ("for"), and of any other kind, next to one of PyTorch's
