@@ -90,3 +90,18 @@ def decides():
         return x * 2 if x.sum() > 0 else x - 1
 
     return function, (torch.randn(256, 256, device="cuda"),)
+
+
+def ends_in_composed_operations():
+    """Return a training step each of whose branches ends in an operation that is composed of others."""
+    up = [nn.Linear(16, 16, bias=False, device="cuda") for _ in range(4)]
+    x, y = torch.randn(8, 16, device="cuda"), torch.randint(0, 16, (8,), device="cuda")
+    slope = torch.full((1,), 0.25, device="cuda")
+
+    def step():
+        a, b, c, d = (one(x) for one in up)
+        loss = F.cross_entropy(a, y) + F.relu6(b).sum() + F.prelu(c, slope).var()
+        loss = loss + F.interpolate(d[None, None], scale_factor=2, mode="bilinear").sum()
+        loss.backward()
+
+    return step

@@ -3,6 +3,7 @@
 import gzip
 import json
 from collections import Counter
+from contextlib import nullcontext
 from functools import cache
 from pathlib import Path
 
@@ -14,7 +15,11 @@ from tracehunch.predict.program.compiled_guess import claims, guess_compiled
 
 torch = pytest.importorskip("torch")
 
-from tracehunch.capture.compiled import record_compiled, record_compiled_call  # noqa: E402  # loads with torch
+from tracehunch.capture.compiled import (  # noqa: E402  # loads with torch
+    machine,
+    record_compiled,
+    record_compiled_call,
+)
 
 HERE = Path(__file__).parent
 OPS = HERE.parents[1] / "data" / "h200" / "ops"
@@ -91,6 +96,20 @@ def test_training_compiles_forward_and_backward_and_casts_for_autocast():
     assert {"forward", "backward", "optimizer"} >= phases >= {"forward", "backward"}
     guess = guess_compiled(found, H200)
     assert not guess.totals.amounts.untold
+
+
+def test_gradients_reach_through_operations_that_are_composed_of_others():
+    found = recorded("ends_in_composed_operations")
+    products = [call.op for call in found.program.calls if call.op in ("aten::mm", "aten::addmm")]
+    assert len(products) == 8  # of each branch one forward and one for the gradient of its weight
+    assert not found.program.obstacles
+
+
+def test_a_gradient_that_is_lost_is_told(monkeypatch):
+    monkeypatch.setattr(machine, "composed", lambda _: nullcontext())
+    found = record_compiled("programs:ends_in_composed_operations", search=HERE, env=H200)
+    reasons = [one.reason for one in found.program.obstacles]
+    assert "autograd knows no gradient of aten::nll_loss: the backward ends there" in reasons
 
 
 def test_what_is_compiled_inside_stays_and_the_rest_runs_as_ever():

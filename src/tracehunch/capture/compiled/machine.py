@@ -10,6 +10,8 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 from unittest.mock import patch
 
+from tracehunch.capture.compiled.composed import composed
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -39,6 +41,7 @@ def machine(torch: Any, env: Environment, fake: Any) -> Iterator[None]:
                 stack.enter_context(patch.object(owner, name, answer, create=True))
         stack.enter_context(_real_numbers(torch))
         stack.enter_context(_graph_trees())
+        stack.enter_context(composed(torch))
         _forget()
         try:
             yield

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
+import re
 import warnings
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
+from unittest.mock import patch
 
 from tracehunch.capture.compiled.events import Events
 from tracehunch.capture.compiled.machine import machine
@@ -47,6 +49,8 @@ _CALLS: Final = 3
 
 _FRAME: Final = "Torch-Compiled Region"
 """How a profile names the run of a frame that was compiled."""
+
+_NO_GRADIENT: Final = re.compile(r"(\S+): an autograd kernel was not registered")
 
 _TUNED: Final = (
     "max-autotune times kernels on the GPU: here products stay with cuBLAS, though templates may run "
@@ -120,7 +124,7 @@ def _record(
     known = Known(torch, everything=values)
     dispatch = Dispatch(torch, tape, known)
     with ExitStack() as stack:
-        stack.enter_context(_quiet())
+        lost = stack.enter_context(_quiet())
         stack.enter_context(forgotten())
         if not lent:
             stack.enter_context(arguments_of(session.name))
@@ -157,6 +161,8 @@ def _record(
             trying(tape, session.name, "run", lambda: _run(torch, tape, regions, call, session, events))
         except Stopped:
             pass
+        for one in lost:
+            tape.obstacle(f"autograd knows no gradient of {one}: the backward ends there")
         return _compiled(torch, tape, regions, session, events)
 
 
@@ -274,14 +280,22 @@ def _said(error: BaseException) -> str:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
-    """Keep the compiler's advice for people who compile off the screen."""
+def _quiet() -> Iterator[dict[str, None]]:
+    """Keep the compiler's advice for people who compile off the screen; give what has no gradient."""
+    lost: dict[str, None] = {}
+
+    def shown(message: Warning | str, *_: Any, **__: Any) -> None:
+        found = _NO_GRADIENT.match(str(message))
+        if found is not None:
+            lost[found[1]] = None
+
     logger = logging.getLogger("torch")
     before = logger.level
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), patch.object(warnings, "showwarning", shown):
         warnings.simplefilter("ignore")
+        warnings.filterwarnings("always", message=_NO_GRADIENT.pattern)
         logger.setLevel(logging.ERROR)
         try:
-            yield
+            yield lost
         finally:
             logger.setLevel(before)
