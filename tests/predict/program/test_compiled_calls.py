@@ -42,7 +42,14 @@ def test_time_of_a_generated_kernel_grows_with_its_bytes():
 
 @pytest.mark.parametrize(
     ("kind", "mib", "measured_us"),
-    [("poi", 48, 12.1), ("poi", 196, 48.2), ("per", 12, 4.5), ("per", 32, 11.6), ("red", 16, 5.9)],
+    [
+        ("poi", 48, 12.1),
+        ("poi", 196, 48.2),
+        ("per", 12, 4.5),
+        ("per", 32, 11.6),
+        ("red", 16, 5.9),
+        ("for", 112, 37.8),
+    ],
 )
 def test_time_is_near_what_an_h200_took(kind, mib, measured_us):
     """Kernels of nanoGPT's training, a ResNet and a Llama-shaped model, compiled, with torch 2.11."""

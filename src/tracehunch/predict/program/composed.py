@@ -9,6 +9,9 @@ from tracehunch.predict.sdpa import SdpaCall, TensorSpec
 from tracehunch.predict.sdpa.tensor import dtype_name
 
 _LAYER: Final = "aten::_transformer_encoder_layer_fwd"
+_HEADS: Final = "aten::_native_multi_head_attention"
+_INPUTS: Final = 7
+"""Query, key and value, weights and biases of two projections."""
 _TENSORS: Final = 13
 """Input, weights and biases of attention's two projections, of two norms and of two linear layers."""
 
@@ -16,8 +19,10 @@ _TENSORS: Final = 13
 def parts_of(call: OpCall) -> tuple[OpCall, ...]:
     """Return the calls that an op makes, none where it is one of its own or they are not known.
 
-    `nn.TransformerEncoderLayer` in inference, without a mask, is one op.
+    `nn.TransformerEncoderLayer` in inference, without a mask, is one op; so is `nn.MultiheadAttention`.
     """
+    if call.op == _HEADS:
+        return _heads_of(call)
     if call.op != _LAYER or len(call.tensors) != _TENSORS or len(call.tensors[0].shape) != 3:
         return ()
     one, *weights = call.tensors
@@ -41,6 +46,27 @@ def parts_of(call: OpCall) -> tuple[OpCall, ...]:
     if call.options.get("norm_first"):
         return (first, *projected, second, *fed)
     return (*projected, first, *fed, second)
+
+
+def _heads_of(call: OpCall) -> tuple[OpCall, ...]:
+    """Return what attention of a sequence to itself calls where its weights are not asked for.
+
+    Source: `native_multi_head_attention_cuda` in ATen/native/transformers/cuda/attention.cu, which takes SDPA
+    for heads of a multiple of eight.
+    """
+    one, *others = call.tensors
+    heads = int(call.options.get("num_head", 1))
+    plain = len(call.tensors) == _INPUTS and len(one.shape) == 3 and one == others[0] == others[1]
+    if not plain or call.options.get("need_weights") is not False or one.shape[-1] // heads % 8:
+        return ()
+    batch, length, width = one.shape
+    flat = Tensor((batch * length, width), one.dtype, (width, 1))
+    whole = replace(call, options={"num_heads": heads})
+    return (
+        _addmm(call, flat, *others[2:4]),
+        _attention(whole, one),
+        _addmm(call, flat, *others[4:6]),
+    )
 
 
 def _addmm(call: OpCall, rows: Tensor, weight: Tensor, bias: Tensor, op: str = "aten::addmm") -> OpCall:
