@@ -82,3 +82,28 @@ def test_no_trace_is_overwritten(run, tmp_path):
     before = target.read_bytes()
     assert run("--over-time", tmp_path, "--format", "json", "-o", target)[0] == 2
     assert target.read_bytes() == before
+
+
+def test_page(run, tmp_path):
+    target = tmp_path / "changes.html"
+    code, out, err = run("--over-time", RUNS / "backend", "-o", target)
+    assert (code, out, "wrote" in err) == (0, "", True)
+    page = target.read_text()
+    assert page.startswith("<!doctype html>")
+    assert "attention: slower from step 39" in page
+    assert run("--over-time", "--format", "html", RUNS / "backend")[1] == page
+
+
+def test_github(run, tmp_path, monkeypatch):
+    summary = tmp_path / "summary.md"
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
+    code, out, err = run("--over-time", RUNS / "backend", "--format", "github", "--fail-on", "warning")
+    assert (code, "--fail-on warning" in err) == (1, True)
+    first, *_, last = out.splitlines()
+    assert first.startswith(
+        "::warning title=over time%3A attention%3A slower from step 39 (cycle 4 of 6) on::"
+    )
+    assert "why: attention moved from the flash to the math backend" in first
+    assert last == f"tracehunch: {RUNS / 'backend'}: changes over time: 1 warning"
+    assert "**warning** attention: slower" in summary.read_text()
+    assert run("--over-time", RUNS / "backend", "--format", "github", "-o", tmp_path / "x.txt")[0] == 2

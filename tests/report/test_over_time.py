@@ -6,11 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from tracehunch.compare.over_time import cycle_of, over_time
-from tracehunch.report import over_time_json, over_time_markdown, over_time_terminal
+from tracehunch.compare.over_time import Unread, cycle_of, over_time
+from tracehunch.report import (
+    over_time_github,
+    over_time_json,
+    over_time_markdown,
+    over_time_quiet,
+    over_time_terminal,
+)
 from tracehunch.report.layout import View
 from tracehunch.report.sparkline import sparkline
 from tracehunch.trace import read
+from tracehunch.trace.model import Notice
 
 RUNS = Path(__file__).parents[1] / "data" / "over_time"
 HOSTILE = "\x1b[31m|<b>`x`\n::error::"
@@ -79,6 +86,17 @@ def test_markdown_has_the_same_change(report):
     assert text.startswith("<!--")
     assert "**warning** attention: slower from step 39" in text
     assert "why: attention moved from the flash to the math backend" in text
+
+
+def test_github_has_a_command_a_change_and_tells_what_was_lost(report):
+    notice = Notice("truncated", "a file breaks off", lossy=True)
+    made = replace(report, notices=(notice,), unread=(Unread("a", "a.json", "no trace"),), left_out=("b",))
+    told = over_time_github.render(made, sources=["runs"]).splitlines()
+    heads = [line.partition("::")[2].partition("::")[0] for line in told[:-1]]
+    assert heads[0] == "warning title=over time%3A attention%3A slower from step 39 (cycle 4 of 6) on"
+    assert heads[1:] == ["warning title=truncated", "warning title=not read", "notice title=left-out"]
+    assert "%0Awhy: attention moved from the flash to the math backend%0A" in told[0]
+    assert told[-1] == "tracehunch: runs: changes over time: 1 warning"
 
 
 def _ranks(report, ratios):
@@ -162,6 +180,9 @@ def test_hostile_names_stay_text(cycles):
     ]
     made = over_time(renamed)
     terminal, markdown = over_time_terminal.render(made), over_time_markdown.render(made)
+    commands = over_time_github.render(made, sources=[HOSTILE]).splitlines()
+    assert [line.split(" ")[0] for line in commands if line.startswith("::")] == ["::warning"]
+    assert not any("\x1b" in line for line in commands)
     assert "\x1b" not in terminal + markdown
     assert not any(line.startswith("::") for line in (terminal + markdown).splitlines())
     assert "<b>" not in markdown
@@ -173,6 +194,21 @@ def test_nothing_changed_is_said(cycles):
     assert "Nothing can be compared" in over_time_terminal.render(
         over_time([replace(cycles[0], scopes={"x": _one_call(cycles[0])})])
     )
+
+
+def test_counts_that_vary_are_not_said_to_be_constant(cycles):
+    few = over_time(cycles[:1])
+    text = "too few calls to tell whether times"
+    assert f"Counts did not change over time; there are {text} did" in over_time_quiet.verdict(few)
+    (run,) = few.runs
+    varies = replace(run, drifts=(replace(run.drifts[0], kind="varies"), *run.drifts[1:]))
+    said = over_time_quiet.verdict(replace(few, runs=(varies,)))
+    assert said == f"Some counts vary, in no order that can be told; there are {text} changed."
+
+
+def test_many_ranks_are_named_by_stretches(report):
+    text = over_time_terminal.render(_ranks(report, [1.0] * 9))
+    assert "ranks 0-8: attention: slower" in text
 
 
 def _one_call(cycle):

@@ -4,8 +4,10 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from tracehunch.api.shown_ranks import Ranks, shown
 from tracehunch.compare.ranks import compare
-from tracehunch.compare.ranks.model import Ranks, RankSummary
+from tracehunch.compare.ranks.model import Ranks as PlainRanks
+from tracehunch.compare.ranks.model import RankSummary
 from tracehunch.engines import run
 from tracehunch.engines.run import Engine
 from tracehunch.engines.task import missed
@@ -29,6 +31,10 @@ def ranks(
     tell: Callable[[str], None] = untold,
 ) -> Ranks:
     """Put all ranks of a job together: who waits for whom, what is exposed, which rank is unlike others.
+
+    The answer shows itself as ``look``'s does: ``print()``, ``to_json()``, by itself in a notebook and with
+    rich. Its attributes hold times in nanoseconds, but those whose names end in ``_us``; JSON has
+    microseconds.
 
     ``paths`` are traces, folders, patterns, or URLs of these. ``engine`` is ``"local"`` (processes of this
     machine) or ``"dask"`` (the cluster of ``scheduler``, or one that is started here); every engine gives the
@@ -57,7 +63,8 @@ def ranks(
     together = compare(examined)
     if not any(isinstance(one, RankSummary) for one in examined):
         raise _nothing(together, found, [shown_source(path) for path in asked])
-    return replace(together, notices=(*together.notices, *found.notices))
+    whole = replace(together, notices=(*together.notices, *found.notices))
+    return shown(whole, tuple(shown_source(path) for path in asked))
 
 
 def _bytes(size: int | str | None) -> int | None:
@@ -69,7 +76,7 @@ def _bytes(size: int | str | None) -> int | None:
     return given
 
 
-def _nothing(together: Ranks, found: Discovered, names: Sequence[str]) -> ReadError:
+def _nothing(together: PlainRanks, found: Discovered, names: Sequence[str]) -> ReadError:
     """Return the error of a job of which nothing could be read, with the first reason."""
     todo = "give the traces of all ranks, or a folder of them"
     if not together.unread:

@@ -7,10 +7,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
 from tracehunch.cli import common
-from tracehunch.cli.inputs import refuse_to_overwrite
+from tracehunch.cli.inputs import refuse_file_for_github, refuse_to_overwrite
 from tracehunch.errors import ReadError, TracehunchError
 from tracehunch.units import plural
 
@@ -34,19 +32,17 @@ def look_over_time(
     strict: bool,
 ) -> int:
     """Read the files one at a time, report what changed, and return the exit code."""
-    refuse_unfit(picked)
+    refuse_file_for_github(picked, output)
     report = _report(paths, output, scopes, all_scopes=all_scopes, max_memory=max_memory)
-    common.emit(_rendered(report, picked, output, common.shown_paths(paths), all_shifts=all_shifts), output)
+    sources = common.shown_paths(paths)
+    if picked == "github":
+        common.emit_github(*_for_github(report, sources))
+    else:
+        common.emit(_rendered(report, picked, output, sources, all_shifts=all_shifts), output)
     code, why = _code(report, fail_on, strict=strict)
     if code != common.FINE:
         common.note(f"exit {code}: {why}")
     return code
-
-
-def refuse_unfit(picked: str) -> None:
-    """Raise where there is no such report."""
-    if picked in ("html", "github"):
-        raise click.UsageError(f"--over-time has no --format {picked}; use terminal, json or markdown")
 
 
 def _report(
@@ -114,6 +110,14 @@ def _only(cycles: Sequence[Cycle], patterns: Sequence[str]) -> list[Cycle]:
     return [replace(one, scopes={k: v for k, v in one.scopes.items() if k in meant}) for one in cycles]
 
 
+def _for_github(report: OverTime, sources: Sequence[str]) -> tuple[str, str]:
+    """Return the workflow commands, and the report for the step's summary."""
+    from tracehunch.report import over_time_github, over_time_markdown  # noqa: PLC0415  # as above
+
+    commands = over_time_github.render(report, sources=sources)
+    return commands, over_time_markdown.render(report, sources=sources, all_shifts=True)
+
+
 def _rendered(
     report: OverTime, picked: str, output: Path | None, sources: Sequence[str], *, all_shifts: bool
 ) -> str | bytes:
@@ -122,6 +126,10 @@ def _rendered(
         from tracehunch.report import over_time_json  # noqa: PLC0415  # as above
 
         return over_time_json.render(report)
+    if picked == "html":
+        from tracehunch.report.html import over_time_page  # noqa: PLC0415  # as above
+
+        return over_time_page.render(report, sources=sources, all_shifts=all_shifts)
     if picked == "markdown":
         from tracehunch.report import over_time_markdown  # noqa: PLC0415  # as above
 

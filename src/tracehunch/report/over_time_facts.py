@@ -63,11 +63,16 @@ def fact_texts(some: Sequence[tuple[Run, Shift]]) -> tuple[tuple[FactText, ...],
     for run, shift in some:
         for drift in shift.drifts:
             found.setdefault(drift.key, {})[run.label] = drift
-    lead = [key for key in found if key not in DERIVED and key != NAMES]
-    shown = (lead or list(found))[:_FACTS]
+    shown = leading(list(found))
     rest = [key for key in found if key not in shown and key != NAMES]
     lines = tuple(line for key in shown for line in _lines(found[key], len(some)))
     return lines, ", ".join(_in_words(found[key], len(some)) for key in rest)
+
+
+def leading(keys: Sequence[str]) -> list[str]:
+    """Return the keys that have a line of their own."""
+    lead = [key for key in keys if key not in DERIVED and key != NAMES]
+    return (lead or list(keys))[:_FACTS]
 
 
 def _lines(drifts: Mapping[str, Drift], ranks: int) -> list[FactText]:

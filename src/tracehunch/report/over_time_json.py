@@ -8,7 +8,8 @@
             "cycles": [{"source", "start_ns", "end_ns", "steps": [first, last] | absent,
                         "calls": {"scope": n}}],
             "changes": [{"scope", "kind": "step|trend|turns", "severity", "cost_us" | absent,
-                         "from": PLACE | absent, "facts": [DRIFT], "causes": [{"id", "text", "confidence"}],
+                         "from": PLACE | absent, "facts": [DRIFT + SERIES],
+                         "causes": [{"id", "text", "confidence"}],
                          "around": [{"scope", "cost_us"}],
                          "findings": {"came": [FINDING], "went": [FINDING]}}],
             "facts": [DRIFT of every fact that is not constant], "constant": {"scope": ["key", ...]},
@@ -18,6 +19,7 @@ PLACE = {"cycle": from 1, "call": from 1, "step": n | absent, "start_ns"}
 DRIFT = {"scope", "key", "kind": "step|trend|turns|warm-up|one-off|varies|beside-collectives|too-few",
          "levels": [{"value", "calls", "from": PLACE, "to": PLACE}], "at": [PLACE],
          "every", "slope", "p", "share"}
+SERIES = {"series": {"by": "step|call", "at": [n, ...], "values": [v, ...]} | absent}
 ```
 Keys are those of facts, times with ``_us``; beside them ``outside_us`` (a call's time in no op),
 ``gpu_time_without_collectives_us``, ``gpu_time_beside_no_collective_us`` (of kernels that run beside none in
@@ -25,7 +27,8 @@ nearly all calls), ``collective_time_us`` (of "beside-collectives"), ``grid_bloc
 ``input_elements``, ``kept_bytes``,
 ``names`` (how many different kernels or leaf ops ran, and a digest of their names) and
 ``calls`` (of the scope in a step). ``cost_us`` is later less earlier time of a call, of a trend last less
-first. ``p`` is before correction for the number of tests; absent where the values are exact.
+first. ``p`` is before correction for the number of tests; absent where the values are exact. A series has up
+to 60 values over the run, each the median of the calls from ``at`` on; texts have none.
 """
 
 from __future__ import annotations
@@ -99,7 +102,7 @@ def _shift(shift: Shift) -> Object:
         "severity": shift.severity,
         **({} if shift.cost_us is None else {"cost_us": shift.cost_us}),
         **({} if shift.place is None else {"from": _place(shift.place)}),
-        "facts": [_drift(drift) for drift in shift.drifts],
+        "facts": [{**_drift(drift), **_series(drift)} for drift in shift.drifts],
         "causes": [
             {"id": one.id, "text": json_text(one.text), "confidence": one.confidence} for one in shift.causes
         ],
@@ -124,6 +127,13 @@ def _drift(drift: Drift) -> Object:
         "at": [_place(place) for place in drift.at],
         **{name: value for name, value in known.items() if value is not None},
     }
+
+
+def _series(drift: Drift) -> Object:
+    if not drift.series_at:
+        return {}
+    values = list(drift.series)
+    return {"series": {"by": drift.series_by, "at": list(drift.series_at), "values": values}}
 
 
 def _key(drift: Drift) -> str:

@@ -84,7 +84,10 @@ def verdict(report: OverTime) -> str:
     if most < 2:
         return "Nothing can be compared: no scope has two calls."
     if not any(run.tried for run in report.runs):
-        return "Counts did not change over time; there are too few calls to tell whether times did."
+        few = "there are too few calls to tell whether times"
+        if any(one.kind == "varies" for run in report.runs for one in run.drifts):
+            return f"Some counts vary, in no order that can be told; {few} changed."
+        return f"Counts did not change over time; {few} did."
     return "Nothing changed over time."
 
 

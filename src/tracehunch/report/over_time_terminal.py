@@ -13,7 +13,7 @@ from tracehunch.report.over_time_quiet import (
     verdict,
     warnings,
 )
-from tracehunch.report.over_time_words import SHOWN, ShiftText, shift_texts
+from tracehunch.report.over_time_words import SHOWN, ShiftText, counts_text, shift_texts
 from tracehunch.report.sparkline import sparkline
 from tracehunch.units import plural, printable
 
@@ -51,14 +51,7 @@ def render(
 def _shifts(texts: Sequence[ShiftText], view: View, *, all_shifts: bool) -> list[Line]:
     if not texts:
         return []
-    loud = sum(one.severity != "note" for one in texts)
-    notes = len(texts) - loud
-    counts = ", ".join(
-        part
-        for part in (plural(loud, "warning") if loud else "", plural(notes, "note") if notes else "")
-        if part
-    )
-    lines = heading("Changes over time", f"{counts}; the costliest first")
+    lines = heading("Changes over time", f"{counts_text(texts)}; the costliest first")
     shown = texts if all_shifts else texts[:SHOWN]
     for one in shown:
         lines += _shift(one, view)

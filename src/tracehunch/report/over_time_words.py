@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Final
 from tracehunch.compare.over_time.calls import ALONE, KEPT
 from tracehunch.compare.over_time.model import COMPUTE
 from tracehunch.report.over_time_facts import FactText, fact_texts
-from tracehunch.report.over_time_ranks import numbers_told, texts_told
-from tracehunch.units import count, elide, join, printable, time_us
+from tracehunch.report.over_time_ranks import are_many, numbers_told, texts_told
+from tracehunch.report.ranks_words import ranks_text
+from tracehunch.units import count, elide, join, plural, printable, time_us
 from tracehunch.verdict import SEVERITIES
 
 if TYPE_CHECKING:
@@ -41,12 +42,23 @@ class ShiftText:
 
 def shift_texts(report: OverTime) -> list[ShiftText]:
     """Return all changes, those of ranks that show the same once; the worst first."""
+    return [shift_text(some, several=len(report.runs) > 1) for some in shift_groups(report)]
+
+
+def shift_groups(report: OverTime) -> list[list[tuple[Run, Shift]]]:
+    """Return the same changes with the ranks that show each."""
     alike: dict[tuple[object, ...], list[tuple[Run, Shift]]] = {}
     for run in report.runs:
         for shift in run.shifts:
             alike.setdefault(_same(shift), []).append((run, shift))
-    groups = sorted(alike.values(), key=lambda some: worst_first([shift for _, shift in some]))
-    return [_text(some, several=len(report.runs) > 1) for some in groups]
+    return sorted(alike.values(), key=lambda some: worst_first([shift for _, shift in some]))
+
+
+def counts_text(texts: Sequence[ShiftText]) -> str:
+    """Return how many changes are warnings, and how many notes."""
+    loud = sum(one.severity != "note" for one in texts)
+    parts = [(loud, "warning"), (len(texts) - loud, "note")]
+    return ", ".join(plural(number, what) for number, what in parts if number)
 
 
 def _same(shift: Shift) -> tuple[object, ...]:
@@ -63,7 +75,8 @@ def worst_first(shifts: Sequence[Shift]) -> tuple[int, float]:
     return -SEVERITIES.index(worst.severity), -(worst.cost_us or 0.0)
 
 
-def _text(some: Sequence[tuple[Run, Shift]], *, several: bool) -> ShiftText:
+def shift_text(some: Sequence[tuple[Run, Shift]], *, several: bool) -> ShiftText:
+    """Return one change in words; ``several``: whether ranks have to be named."""
     run, shift = min(some, key=lambda pair: worst_first([pair[1]]))
     facts, also_facts = fact_texts(sorted(some, key=lambda pair: pair[0] is not run))
     return ShiftText(
@@ -75,8 +88,16 @@ def _text(some: Sequence[tuple[Run, Shift]], *, several: bool) -> ShiftText:
         causes=texts_told(some, lambda one: [cause.text for cause in one.causes]),
         findings=texts_told(some, _findings, after=True),
         around=join([_around(name, some) for name, _ in shift.also[:_NAMES]]),
-        runs=join([other.label for other, _ in some]) if several else "",
+        runs=runs_text([other for other, _ in some]) if several else "",
     )
+
+
+def runs_text(runs: Sequence[Run]) -> str:
+    """Return which ranks: each by its label, of many the stretches of numbers."""
+    ranks = [run.rank for run in runs if run.rank is not None and run.label == f"rank {run.rank}"]
+    if are_many(runs) and len(ranks) == len(runs):
+        return ranks_text(ranks)
+    return join([run.label for run in runs])
 
 
 def _head(run: Run, shift: Shift) -> str:

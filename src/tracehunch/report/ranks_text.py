@@ -54,6 +54,13 @@ def render(
 ) -> str:
     """Return the report. ``sources`` are what the user named; with ``all_ranks`` nothing is folded."""
     view = view or View()
+    return draw(report_lines(ranks, view, sources=sources, all_ranks=all_ranks), view)
+
+
+def report_lines(
+    ranks: Ranks, view: View, *, sources: Sequence[str] = (), all_ranks: bool = False
+) -> list[Line]:
+    """Return the lines of the report."""
     lines: list[Line] = paragraph(ranks_summary.named(sources), view, style="bold") if sources else []
     for label, text in ranks_summary.recorded_on(ranks, sources):
         lines += paragraph(text, view, first=(Span(f"  {label:<10}", "dim"),), indent=12)
@@ -67,7 +74,7 @@ def render(
     lines += remarks_lines(ranks, view)
     lines += unread_lines(ranks, view, all_rows=all_ranks)
     command = ranks_summary.next_command(ranks, sources)
-    return draw([*lines, (), (Span("Next: ", "dim"), Span(command, "bold"))], view)
+    return [*lines, (), (Span("Next: ", "dim"), Span(command, "bold"))]
 
 
 def _findings(ranks: Ranks, view: View, *, all_findings: bool) -> list[Line]:

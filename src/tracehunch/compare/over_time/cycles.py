@@ -12,6 +12,8 @@ import numpy as np
 from tracehunch import checks
 from tracehunch.compare.over_time.calls import OUTSIDE, calls_of
 from tracehunch.compare.over_time.model import Cycle, ScopeCalls
+from tracehunch.compare.ranks.jobs import largest_group
+from tracehunch.compare.ranks.origin import backend_of, groups_of, rank_of
 from tracehunch.facts import measure
 from tracehunch.trace.model import UNKNOWN_NS, Cat
 from tracehunch.tree import link
@@ -39,7 +41,7 @@ def cycle_of(trace: Trace, source: str, *, every_scope: bool = False, file_bytes
     return Cycle(
         source=source,
         label=trace.label,
-        rank=header.rank,
+        rank=rank_of(header)[0],
         world_size=header.world_size,
         process=_process(trace),
         host=named["host"] if named else "",
@@ -56,6 +58,8 @@ def cycle_of(trace: Trace, source: str, *, every_scope: bool = False, file_bytes
         fingerprint=_fingerprint(facts),
         on_gpu=bool(trace.gpu.row.size),
         file_bytes=file_bytes,
+        backend=backend_of(header),
+        group=largest_group(groups_of(header)),
     )
 
 

@@ -56,6 +56,8 @@ def drift_of(points: Points, key: str, found: Found, at: Int64, values: Sequence
         if part
     )
     places = found.cuts or found.odd
+    series = _series(values)
+    moves = series and found.kind != "constant"
     return Drift(
         scope=points.name,
         key=key,
@@ -67,7 +69,9 @@ def drift_of(points: Points, key: str, found: Found, at: Int64, values: Sequence
         slope=found.slope,
         p=found.p,
         share=share_of(levels),
-        series=_series(values),
+        series=series,
+        series_at=_places(points, at, len(series)) if moves else (),
+        series_by="step" if points.by_step else "call",
     )
 
 
@@ -117,3 +121,9 @@ def _series(values: Sequence[Hashable]) -> tuple[float | None, ...]:
     numbers = np.array(values, dtype=np.float64)
     parts = np.array_split(numbers, min(_BUCKETS, numbers.size)) if numbers.size else []
     return tuple(round(float(np.median(part)), 6) for part in parts)
+
+
+def _places(points: Points, at: Int64, buckets: int) -> tuple[int, ...]:
+    """Return the step (or call) of the first point of each bucket."""
+    numbers = (points.step if points.by_step else points.call)[at]
+    return tuple(int(part[0]) for part in np.array_split(numbers, buckets))

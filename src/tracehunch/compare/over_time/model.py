@@ -86,6 +86,8 @@ class Cycle:
     fingerprint: str  # hash over what was recorded: the same file twice has the same
     on_gpu: bool
     file_bytes: int | None = None
+    backend: str | None = None  # of the job's process group: "nccl", "gloo" ...
+    group: tuple[str, str, int | None] | None = None  # the largest process group: name, description, size
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +138,9 @@ class Drift:
     slope: float | None = None  # of a trend: per call (Theil-Sen)
     p: float | None = None
     share: float | None = None  # later over earlier level, less 1
-    series: tuple[float | None, ...] = ()  # one value a bucket of the run, for a sparkline
+    series: tuple[float | None, ...] = ()  # one value a bucket of the run: the median of its calls
+    series_at: tuple[int, ...] = ()  # step (or call, from 1) that each bucket begins with; () if constant
+    series_by: Literal["step", "call"] = "call"  # step where the numbers of steps rise
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from tracehunch.compare.over_time.calls import uses_at
+from tracehunch.compare.over_time.jobs import jobs_of, overlap, step_range
 from tracehunch.compare.over_time.model import Cycle, ScopeCalls
+from tracehunch.compare.ranks.jobs import common_folder
 from tracehunch.trace.discover import natural
-from tracehunch.trace.model import ABSENT, Notice
+from tracehunch.trace.model import Notice
 from tracehunch.units import join, plural, printable, time_us
 
 if TYPE_CHECKING:
@@ -23,8 +25,6 @@ if TYPE_CHECKING:
 
     from tracehunch.trace.model import Int64
 
-_ALIKE: Final = 0.5
-"""Share of the fewer scopes that cycles of one job have in common."""
 _ORDINARY: Final = ("outside-window",)
 """What is true of every cycle whose GPU runs behind the host, and touches no call's facts."""
 _NAMED: Final = 3  # files of another job, and cycles with damage, that are named
@@ -44,8 +44,9 @@ def order(cycles: Sequence[Cycle]) -> tuple[list[Ordered], list[str]]:
     """Return the runs, and a sentence for each recording that was left out."""
     ordered = sorted(cycles, key=lambda cycle: natural(cycle.source))
     kept, left_out = _without_duplicates(ordered)
-    job, others = _largest_job(kept)
-    left_out += [_other_job(one) for one in others]
+    job, *others = jobs_of(kept) or [[]]
+    root = common_folder([one.source for one in kept])
+    left_out += [_other_job(one, root) for one in others]
     runs = [_run(rank, process, of_run) for (rank, process), of_run in _split(job).items()]
     return sorted(runs, key=lambda run: (run.rank is None, run.rank or 0, natural(run.process))), left_out
 
@@ -60,46 +61,20 @@ def _without_duplicates(cycles: Sequence[Cycle]) -> tuple[list[Cycle], list[str]
     return list(seen.values()), said
 
 
-def _largest_job(cycles: Sequence[Cycle]) -> tuple[list[Cycle], list[list[Cycle]]]:
-    jobs: list[list[Cycle]] = []
-    for cycle in cycles:
-        mine = next((job for job in jobs if _is_of(cycle, job)), None)
-        if mine is None:
-            jobs.append([cycle])
-        else:
-            mine.append(cycle)
-    if not jobs:
-        return [], []
-    largest = max(jobs, key=len)
-    return largest, [job for job in jobs if job is not largest]
-
-
-def _is_of(cycle: Cycle, job: Sequence[Cycle]) -> bool:
-    first = job[0]
-    if (cycle.on_gpu, cycle.devices) != (first.on_gpu, first.devices):
-        return False
-    if None not in (cycle.world_size, first.world_size) and cycle.world_size != first.world_size:
-        return False
-    mine, theirs = _named_by_user([cycle]), _named_by_user(job)
-    if not mine or not theirs:
-        return mine == theirs
-    return len(mine & theirs) >= _ALIKE * min(len(mine), len(theirs))
-
-
-def _named_by_user(cycles: Sequence[Cycle]) -> set[str]:
-    """Return the names of scopes without those that every job has."""
-    return {
-        name for cycle in cycles for name, one in cycle.scopes.items() if one.kind not in ("step", "whole")
-    }
-
-
-def _other_job(job: Sequence[Cycle]) -> str:
+def _other_job(job: Sequence[Cycle], root: str) -> str:
+    """Return what an other job is: where it ran, its scopes and steps, and files, from their folder on."""
     first = job[0]
     where = f" on {join(first.devices)}" if first.devices else "" if first.on_gpu else " without a GPU"
     world = f", {first.world_size} ranks" if first.world_size else ""
-    scopes = join([printable(name, 30) for name in list(first.scopes)[:_NAMED]])
-    names = ", ".join(_short(one) for one in job[:_NAMED]) + (" ..." if len(job) > _NAMED else "")
-    return f"another job{where}{world} (scopes: {scopes}) was left out: {names}"
+    names = list(dict.fromkeys(name for cycle in job for name in cycle.scopes))
+    shown = [printable(name, 30) for name in names[:_NAMED]]
+    more = [f"{len(names) - _NAMED} more"] if len(names) > _NAMED else []
+    scopes = join([*shown, *more])
+    known = [one for one in map(step_range, job) if one is not None]
+    steps = f"; steps {min(one[0] for one in known)} to {max(one[1] for one in known)}" if known else ""
+    files = [printable(one.source.removeprefix(root) or one.label, 70) for one in job]
+    told = ", ".join(files[:_NAMED]) + (" ..." if len(files) > _NAMED else "")
+    return f"another job{where}{world} (scopes: {scopes}{steps}) was left out: {told}"
 
 
 def _split(cycles: Sequence[Cycle]) -> dict[tuple[int | None, str], list[Cycle]]:
@@ -113,7 +88,7 @@ def _split(cycles: Sequence[Cycle]) -> dict[tuple[int | None, str], list[Cycle]]
         by_host = len({cycle.host for cycle in mine if cycle.host}) > 1
         for cycle in mine:
             by_process.setdefault(_process(cycle, by_host=by_host), []).append(cycle)
-        at_once = len(by_process) > 1 and _overlap(list(by_process.values()))
+        at_once = len(by_process) > 1 and overlap(list(by_process.values()))
         for process, some in by_process.items() if at_once else [("", mine)]:
             runs.setdefault((rank, process), []).extend(some)
     return runs
@@ -122,14 +97,6 @@ def _split(cycles: Sequence[Cycle]) -> dict[tuple[int | None, str], list[Cycle]]
 def _process(cycle: Cycle, *, by_host: bool) -> str:
     """Return what tells processes apart: the pid, with the host's name where there are several."""
     return f"{cycle.host}_{cycle.process}" if by_host and cycle.host else cycle.process
-
-
-def _overlap(groups: Sequence[Sequence[Cycle]]) -> bool:
-    """Tell whether a cycle of one group was recorded during one of another."""
-    spans = sorted(
-        (cycle.start_ns, cycle.end_ns, number) for number, group in enumerate(groups) for cycle in group
-    )
-    return any(later[0] < earlier[1] and later[2] != earlier[2] for earlier, later in pairwise(spans))
 
 
 def _run(rank: int | None, process: str, cycles: Sequence[Cycle]) -> Ordered:
@@ -142,7 +109,7 @@ def _run(rank: int | None, process: str, cycles: Sequence[Cycle]) -> Ordered:
 def _in_time(cycles: Sequence[Cycle]) -> tuple[list[Cycle], list[Notice]]:
     if len(cycles) < 2 or all(cycle.is_absolute for cycle in cycles):
         return sorted(cycles, key=lambda cycle: cycle.start_ns), []
-    steps = [_step_range(cycle) for cycle in cycles]
+    steps = [step_range(cycle) for cycle in cycles]
     if all(one is not None for one in steps) and len({one for one in steps if one}) == len(cycles):
         known = sorted(zip([one for one in steps if one], cycles, strict=True), key=lambda pair: pair[0])
         said = "some files have no absolute time: the cycles are in the order of their step numbers"
@@ -174,12 +141,6 @@ def _one_after_another(cycles: Sequence[Cycle]) -> list[Cycle]:
             )
         )
     return placed
-
-
-def _step_range(cycle: Cycle) -> tuple[int, int] | None:
-    steps = [one for one in cycle.scopes.values() if one.kind == "step"]
-    known = steps[0].step[steps[0].step != ABSENT] if steps else np.zeros(0, dtype=np.int64)
-    return (int(known.min()), int(known.max())) if known.size else None
 
 
 def _each_call_once(cycles: Sequence[Cycle]) -> tuple[list[Cycle], list[Notice]]:
@@ -235,7 +196,7 @@ def part(scope: ScopeCalls, calls: Int64) -> ScopeCalls:
 
 def _steps_told(cycles: Sequence[Cycle]) -> Iterator[Notice]:
     """Say where the numbers of steps start again, and where a cycle seems to be missing."""
-    ranges = [_step_range(cycle) for cycle in cycles]
+    ranges = [step_range(cycle) for cycle in cycles]
     known = [(cycle, one) for cycle, one in zip(cycles, ranges, strict=True) if one is not None]
     restarts = [late for (_, early), (late, mine) in pairwise(known) if mine[0] <= early[1]]
     if restarts:

@@ -52,8 +52,12 @@ class Points:
     @property
     def numbering(self) -> Int64:
         """Numbers of the points that patterns are looked for in: of steps if they rise, else of calls."""
-        rising = self.step.size and self.step[0] != ABSENT and (np.diff(self.step) > 0).all()
-        return self.step if rising else np.arange(len(self), dtype=np.int64)
+        return self.step if self.by_step else np.arange(len(self), dtype=np.int64)
+
+    @property
+    def by_step(self) -> bool:
+        """Whether the numbers of steps rise from point to point."""
+        return bool(self.step.size and self.step[0] != ABSENT and (np.diff(self.step) > 0).all())
 
     def place(self, at: int) -> Place:
         """Return where a point is."""
@@ -172,14 +176,17 @@ def settled(at: Int64, cycle: Int64) -> Int64:
 
 
 def settled_exactly(at: Int64, cycle: Int64, values: Sequence[Hashable]) -> Int64:
-    """Return the same for exact values: a first or last call of a cycle is left out only if all differ so."""
+    """Return the same for exact values: a first or last call of a cycle is left out only if all differ so.
+
+    The first of the run is, if it differs from the second: else it shows no warm-up.
+    """
     if at.size < _WARM:
         return at
     first = np.diff(cycle[at], prepend=-1) != 0
     starts = np.flatnonzero(first)
     ends = np.append(starts[1:], at.size) - 1
     drop = np.zeros(at.size, dtype=bool)
-    drop[0] = True
+    drop[0] = values[int(at[0])] != values[int(at[1])]
     if starts.size > 1 and (ends - starts >= _FULL - 1).all():
         for edge, beside in ((starts, starts + 1), (ends, ends - 1)):
             other = [

@@ -104,10 +104,10 @@ def at_once(files: Sequence[RankSummary]) -> list[list[RankSummary]]:
     """
     if not _is_twice(files):
         return [list(files)]
-    for key in (_folder, _look):
+    for keys in ([folder_of(file.source) for file in files], [look_of(file.label) for file in files]):
         parts: dict[str, list[RankSummary]] = defaultdict(list)
-        for file in files:
-            parts[key(file)].append(file)
+        for key, file in zip(keys, files, strict=True):
+            parts[key].append(file)
         if len(parts) > 1 and all(
             not _is_twice(part) and len({one.rank for one in part}) > 1 for part in parts.values()
         ):
@@ -128,12 +128,15 @@ def _is_twice(files: Sequence[RankSummary]) -> bool:
     )
 
 
-def _folder(file: RankSummary) -> str:
-    return re.split(r"[/\\](?=[^/\\]*$)", file.source)[0]
+def folder_of(source: str) -> str:
+    """Return the folder of a path or URL; "" where it names none."""
+    parts = re.split(r"[/\\](?=[^/\\]*$)", source)
+    return parts[0] if len(parts) > 1 else ""
 
 
-def _look(file: RankSummary) -> str:
-    return _NUMBER.sub("#", file.label)
+def look_of(label: str) -> str:
+    """Return how a name looks without its numbers, which ranks, cycles and processes differ in."""
+    return _NUMBER.sub("#", label)
 
 
 def of_several_versions(parts: Sequence[Sequence[RankSummary]], notices: list[Notice]) -> bool:

@@ -19,7 +19,7 @@ from tracehunch.units import count, join, plural
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from tracehunch.compare.ranks.model import RankFrom, RankSummary
+    from tracehunch.compare.ranks.model import Group, RankFrom, RankSummary
 
 _NAMED: Final = 8
 _APART_NS: Final = 10_000_000
@@ -88,7 +88,7 @@ def choose(summaries: Sequence[RankSummary]) -> Job:
     members = _members(chosen)
     world = next((f.world_size for m in members for f in m.files if f.world_size is not None), None)
     missing = tuple(sorted(set(range(world)) - {one.rank for one in members})) if world else ()
-    root = _common_folder([one.source for one in files])
+    root = common_folder([one.source for one in files])
     told = tuple(_phrase(run, root) for run in others)
     if told:
         notices.append(_mixed(told))
@@ -135,12 +135,12 @@ def _joined(
 
 def _identity(file: RankSummary) -> tuple[object, ...]:
     """Return what is the same on all ranks of a job, the version first; None where a file does not say."""
-    return file.torch, file.world_size, file.backend, _largest_group(file)
+    return file.torch, file.world_size, file.backend, largest_group(file.groups)
 
 
-def _largest_group(file: RankSummary) -> object:
-    """Return what the header calls the largest process group, which is that of all ranks."""
-    sized = [group for group in file.groups if group.size is not None]
+def largest_group(groups: Sequence[Group]) -> tuple[str, str, int | None] | None:
+    """Return what a header calls the largest process group, which is that of all ranks; None without one."""
+    sized = [group for group in groups if group.size is not None]
     if not sized:
         return None
     largest = max(sized, key=lambda group: group.size or 0)
@@ -286,7 +286,7 @@ def _first_source(run: _Run) -> str:
     return min(one.file.source for recording in run.recordings for one in recording)
 
 
-def _common_folder(sources: Sequence[str]) -> str:
+def common_folder(sources: Sequence[str]) -> str:
     """Return the folder that holds all files, which the one who asked knows; with a slash, or empty."""
     common = os.path.commonprefix([_folder(source) for source in sources])  # noqa: RUF071  # cut at a slash below
     return common[: common.rfind("/") + 1]
@@ -301,7 +301,7 @@ def _phrase(run: _Run, root: str) -> str:
     world = next((file.world_size for file in files if file.world_size is not None), None)
     of = f" of {count(world)}" if world else ""
     names = f"{files[0].label} ... {files[-1].label}" if len(files) > 1 else files[0].label
-    inside = _common_folder([file.source for file in files]).removeprefix(root)
+    inside = common_folder([file.source for file in files]).removeprefix(root)
     if inside and not names.startswith(inside):
         names = f"{inside}{names}" if len(files) == 1 else f"{inside}: {names}"
     return f"{plural(len(run.ranks), 'rank')}{of} ({names})"
