@@ -35,9 +35,11 @@ class Typist:
             self._client.input(next(left))
 
         def on_output(message: dict[str, Any]) -> None:
-            kind = message["header"]["msg_type"]
-            if kind in {"stream", "display_data", "execute_result", "error"}:
-                shown.append({"output_type": kind, **message["content"]})
+            kind, content = message["header"]["msg_type"], message["content"]
+            if kind == "stream" and shown and shown[-1].get("name") == content["name"]:
+                shown[-1]["text"] += content["text"]  # a busy kernel sends a line in pieces
+            elif kind in {"stream", "display_data", "execute_result", "error"}:
+                shown.append({"output_type": kind, **content})
 
         self.reply = self._client.execute_interactive(
             code,
