@@ -18,7 +18,7 @@ PLACES = torch.arange(ROWS * ROWS).reshape(ROWS, ROWS) % ROWS
 TARGET = torch.full((ROWS, ROWS), 0.25)
 IN_PLACE = (
     "aten::scatter_", "aten::scatter_add_", "aten::index_add_", "aten::_index_put_impl_", "aten::put_",
-    "aten::sub_", "aten::mul_",
+    "aten::sub_", "aten::mul_", "aten::masked_fill_", "aten::index_fill_", "aten::add_",
 )  # fmt: skip
 OTHERWISE = (*(name.removesuffix("_") for name in IN_PLACE), "aten::index_put")
 
@@ -36,6 +36,9 @@ STEPS: dict[str, Callable[[Any], Any]] = {
     "cummax": lambda x: x.cummax(1).values,
     "index_select": lambda x: x.index_select(0, PLACES[0].to(x.device)),
     "take": lambda x: x.take(PLACES.to(x.device)),
+    "atan2": lambda x: torch.atan2(x, x + 1),
+    "trace": lambda x: x.trace(),
+    "squares": lambda x: x * x,
     "index": lambda x: x[PLACES[0].to(x.device)],
     "bce": lambda x: torch.nn.functional.binary_cross_entropy_with_logits(x, TARGET.to(x.device)),
     "bce weighed": lambda x: torch.nn.functional.binary_cross_entropy_with_logits(
@@ -110,3 +113,27 @@ def test_a_step_of_the_program_itself_is_taken_as_it_is():
 
     program = record_call(backward_of(Mine.apply, "cuda"), (), {})
     assert [one.op for one in program.calls if "scatter" in one.op] == ["aten::scatter"]
+
+
+def test_linear_adds_its_bias_in_place_where_rows_are_not_side_by_side():
+    layer = torch.nn.Linear(ROWS, 3)
+    x = torch.randn(2, ROWS, 4)
+
+    def run() -> None:
+        layer(x.transpose(1, 2))
+        layer(x.transpose(1, 2).contiguous())
+        with torch.inference_mode():
+            layer(x.transpose(1, 2))
+
+    program = record_call(run, (), {})
+    added = [one.op for one in program.calls if one.op in ("aten::add", "aten::add_", "aten::addmm")]
+    assert added == ["aten::add_", "aten::addmm", "aten::add_"]
+
+
+def test_ones_are_written_into_zeros():
+    def run() -> None:
+        torch.nn.functional.one_hot(torch.arange(4, device="cuda"), 6)
+
+    calls = [one for one in record_call(run, (), {}).calls if one.op != "aten::unsqueeze"]
+    assert [one.op for one in calls] == ["aten::arange", "aten::zeros", "aten::scatter_"]
+    assert calls[-1].outputs[0].shape == (4, 6)

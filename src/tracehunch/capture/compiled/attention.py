@@ -85,6 +85,17 @@ def in_graph(torch: Any, graph_module: Any, attend: Callable[..., Any]) -> None:
 
 
 @contextmanager
+def called_inside(torch: Any, attend: Callable[..., Any]) -> Iterator[None]:
+    """Let Python functions that are in a graph as one call, as that of `nn.MultiheadAttention`, call `attend`."""
+    name = "scaled_dot_product_attention"
+    with (
+        patch.object(torch.nn.functional, name, attend),
+        patch.object(torch._C._nn, name, attend),  # noqa: SLF001  # torch has no public way
+    ):
+        yield
+
+
+@contextmanager
 def recognised(attend: Callable[..., Any]) -> Iterator[None]:
     """Let Inductor's rules that recognise hand-made attention put `attend` in its place."""
     from torch._inductor.fx_passes import fuse_attention  # noqa: PLC0415  # an optional dependency

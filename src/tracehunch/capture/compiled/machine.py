@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 from unittest.mock import patch
 
 from tracehunch.capture.compiled.composed import composed
+from tracehunch.capture.compiled.fallbacks import fallbacks
+from tracehunch.capture.compiled.frames import own_frames_skipped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -42,6 +44,8 @@ def machine(torch: Any, env: Environment, fake: Any) -> Iterator[None]:
         stack.enter_context(_real_numbers(torch))
         stack.enter_context(_graph_trees())
         stack.enter_context(composed(torch))
+        stack.enter_context(fallbacks(torch))
+        stack.enter_context(own_frames_skipped())
         _forget()
         try:
             yield

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 from unittest.mock import patch
 
-from tracehunch.capture.compiled.attention import attention, in_graph, recognised
+from tracehunch.capture.compiled.attention import attention, called_inside, in_graph, recognised
 from tracehunch.capture.compiled.lines import innermost
 from tracehunch.capture.compiled.machine import triton
 from tracehunch.capture.compiled.passes import on_gpu
@@ -171,7 +171,8 @@ def compiling(torch: Any, tape: Tape, env: Environment, known: Known) -> Iterato
             in_graph(torch, graph_module, attend)
         if not args:
             kwargs.setdefault("inner_compile", regions.compile)
-        return ordinary(graph_module, inputs, *args, **kwargs)
+        with called_inside(torch, attend):
+            return ordinary(graph_module, inputs, *args, **kwargs)
 
     with ExitStack() as stack:
         stack.enter_context(patch.object(compile_fx, "compile_fx", replaced))

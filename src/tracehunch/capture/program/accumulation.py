@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 _KEY: Final = "_made_by"
 
+_ADDS_NOTHING: Final = ("MulBackward0", "MmBackward0", "BmmBackward0", "DivBackward0", "MaximumBackward0")
+"""Steps with no sum of their own: what one adds up of its own is the gradient of a tensor given twice."""
+
 
 class Accumulation:
     """Tells autograd's own sums from those of the program."""
@@ -58,7 +61,9 @@ class Accumulation:
             return False
         old, new = args
         node, maker = self._node(), getattr(old, _KEY, None)
-        if node is None or maker in (None, node) or old.shape != new.shape or self._torch.is_grad_enabled():
+        if node is None or maker is None or old.shape != new.shape or self._torch.is_grad_enabled():
+            return False
+        if maker == node and node[0] not in _ADDS_NOTHING:
             return False
         found = (old._use_count(), self._memory(old))  # noqa: SLF001  # nothing public tells
         if self._alone is None:

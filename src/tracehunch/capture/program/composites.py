@@ -54,6 +54,7 @@ def _replacements(torch: Any) -> dict[str, Any]:
         "log_softmax.int": _softmax(torch, aten._log_softmax),  # noqa: SLF001  # an operator's name
         "_batch_norm_impl_index": _batch_norm(torch),
         "rms_norm": _rms_norm(torch),
+        "one_hot": _one_hot(aten),
         **recurrent(torch),
         "lstm_cell": _lstm_cell(aten),
         "gru_cell": _gru_cell(aten),
@@ -140,6 +141,17 @@ def _rms_norm(torch: Any) -> Any:
         return aten._fused_rms_norm.default(input, normalized_shape, weight, eps)[0]  # noqa: SLF001  # a name
 
     return rms_norm
+
+
+def _one_hot(aten: Any) -> Any:
+    """Write ones into zeros, unchecked, as on a GPU; for tensors without data others are compared."""
+
+    def one_hot(self: Any, num_classes: int = -1) -> Any:
+        classes = num_classes if num_classes != -1 else self.max().item() + 1
+        made = aten.zeros.default([*self.shape, classes], dtype=self.dtype, device=self.device)
+        return aten.scatter_.value(made, -1, self.unsqueeze(-1), 1) if self.numel() else made
+
+    return one_hot
 
 
 def _lstm_cell(aten: Any) -> Any:

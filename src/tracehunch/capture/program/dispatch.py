@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 from unittest.mock import patch
 
 from tracehunch.capture.program.accumulation import Accumulation
+from tracehunch.capture.program.chance import Chance
 from tracehunch.capture.program.composites import KERNELS
 from tracehunch.capture.program.known import UNKNOWN
 from tracehunch.capture.program.pinning import Pinned
+from tracehunch.capture.program.regenerated import Regenerated
 from tracehunch.capture.program.results import otherwise, results
 from tracehunch.capture.program.strangers import Strangers
 from tracehunch.capture.program.tensors import Arguments, flat
@@ -49,6 +52,8 @@ class Dispatch:
         self.known = known
         self.accumulation = Accumulation(torch)
         self.unwatched = Unwatched(torch, tape, self.accumulation)
+        self.chance = Chance(torch, tape, known)
+        self.regenerated = Regenerated(torch, self._unnoted, self._noted)
         self.pinned = Pinned(torch)
         self.instead: dict[str, Callable[..., Any]] = {}
         self.everywhere = False
@@ -61,6 +66,12 @@ class Dispatch:
         self._fake_key = torch._C._TorchDispatchModeKey.FAKE  # noqa: SLF001  # torch's name for such modes
         self._unsupported = UnsupportedOperatorException
         self._number = torch.ops.aten._local_scalar_dense.default  # noqa: SLF001  # an operator's name
+        aten = torch.ops.aten
+        self._to = aten._to_copy.default  # noqa: SLF001  # an operator's name
+        self._indexing = {aten.index.Tensor, aten.index_put.default, aten.index_put_.default}
+        self._whole = (torch.int64, torch.int32)
+        self._pack = aten._pack_padded_sequence.default  # noqa: SLF001  # as above
+        self._clone = torch.ops.aten.clone.default
         self._results = results(torch)
         self._otherwise = otherwise(torch)
         self._single = {f"aten::{name}" for name in KERNELS}
@@ -98,8 +109,12 @@ class Dispatch:
             kwargs = {**kwargs, "pin_memory": None}  # not without a GPU
         if self.everywhere:
             args, kwargs = self._strangers.taken_in(func, args, kwargs)
+        again = self.regenerated.instead(func, args, kwargs)
+        if again is not None:
+            return again[0]
         if self.accumulation.in_place(func, args, kwargs):
             func = self.torch.ops.aten.add_.Tensor
+        args = self._with_indices_there(func, args)
         func, args = self.unwatched.instead(func, args)
         arguments = Arguments(func, args, kwargs, self.torch.is_tensor)
         if func is self._number:
@@ -111,9 +126,33 @@ class Dispatch:
             self.pinned.mark(outputs)
         if self.pinned.at_an_end(func, arguments.tensors, outputs, arguments.options):
             arguments.note("pinned", value=True)
-        self.tape.note(func, arguments, made)
+        if func is self._clone and args[0].is_conj():
+            arguments.note("conjugated", value=True)
+        self.tape.note(self.unwatched.noted(func), arguments, made)
         self.accumulation.made(outputs)
+        self.regenerated.follow(func, arguments, outputs)
         self.reached_gpu = self.reached_gpu or self._arrives(arguments.tensors, outputs, kwargs.get("device"))
+        return made
+
+    def _with_indices_there(self, func: Any, args: Any) -> Any:
+        """Return the arguments with indices on the CPU moved to a tensor of the GPU, as indexing does."""
+        if func not in self._indexing or args[0].device.type != "cuda":
+            return args
+        moved = [
+            self._single_call(self._to, (one,), {"device": args[0].device})
+            if one is not None and one.device.type == "cpu" and one.dtype in self._whole
+            else one
+            for one in args[1]
+        ]
+        return (args[0], moved, *args[2:])
+
+    def _noted(self, func: Any, args: tuple[Any, ...]) -> Any:
+        return self._single_call(func, args, {})
+
+    def _unnoted(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        arguments = Arguments(func, args, kwargs, self.torch.is_tensor)
+        made = self._run(func, args, kwargs, arguments)
+        self.accumulation.made(flat(made, self.torch.is_tensor))
         return made
 
     @staticmethod
@@ -164,6 +203,7 @@ class Dispatch:
                 raise
             raise self._untold(func) from error
         self.known.follow(func, args, kwargs, arguments, made)
+        self.chance.follow(func, args, made)
         return made
 
     def _untold(self, func: Any) -> BaseException:
@@ -174,7 +214,7 @@ class Dispatch:
         """Return what depends on values: tensors of sizes that only these tell, or a truth."""
         real = self.known.run(func, args, kwargs, arguments)
         if real is UNKNOWN:
-            picked = self._by_masks(func, args)
+            picked = self._by_lengths(func, args) if func is self._pack else self._by_masks(func, args)
             if picked is None:
                 self.tape.note(func, arguments, None)
                 name = func._schema.name.removeprefix("aten::")  # noqa: SLF001  # torch has no public schema
@@ -202,6 +242,20 @@ class Dispatch:
             picked = self.known.aside(real.nonzero)
             places += [self._like(each, one) for each in picked.unbind(1)]
         return func(args[0], places)
+
+    def _by_lengths(self, func: Any, args: Any) -> Any | None:
+        """Return sequences packed by lengths that are known, as `pack_padded_sequence` does."""
+        lengths = self.known.of(args[1])
+        if lengths is None:
+            return None
+        zeros = partial(self.torch.zeros, tuple(args[0].shape), dtype=args[0].dtype, device="cpu")
+        packed = self.known.aside(lambda: func(zeros(), lengths, *args[2:]))
+        if packed is None:
+            return None
+        data = self.torch.empty(tuple(packed[0].shape), dtype=args[0].dtype, device=args[0].device)
+        counts = self.torch.empty(tuple(packed[1].shape), dtype=packed[1].dtype, device="cpu")
+        self.known.keep(counts, packed[1])
+        return data, counts
 
     def _like(self, real: Any, other: Any) -> Any:
         """Return a tensor with values where another is."""

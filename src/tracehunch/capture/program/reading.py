@@ -1,4 +1,4 @@
-"""Where Python reads a tensor's values: `item`, `tolist`, `numpy`, `float`, `int`."""
+"""Where Python reads a tensor's values: `item`, `tolist`, `numpy`, `float`, `int`, f-strings."""
 
 from __future__ import annotations
 
@@ -60,7 +60,16 @@ def _methods(torch: Any, dispatch: Dispatch, base: Any) -> dict[str, Any]:
             )
         return known.aside(lambda: _zeros(torch, self).numpy() if real is None else real.numpy())
 
-    return {"item": item, "tolist": listed, "__float__": as_float, "numpy": as_array}
+    def formatted(self: Any, spec: str) -> str:
+        return format(item(self), spec) if self.dim() == 0 else object.__format__(self, spec)
+
+    return {
+        "item": item,
+        "tolist": listed,
+        "__float__": as_float,
+        "__format__": formatted,
+        "numpy": as_array,
+    }
 
 
 def _number(dispatch: Dispatch, tensor: Any) -> Any:

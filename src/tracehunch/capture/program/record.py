@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tracehunch.capture.program.attention import attention
 from tracehunch.capture.program.borrowed import borrowed
-from tracehunch.capture.program.dispatch import Dispatch
+from tracehunch.capture.program.bounds import bounds
+from tracehunch.capture.program.dispatch import REMEDY, Dispatch
 from tracehunch.capture.program.elsewhere import elsewhere
+from tracehunch.capture.program.finite import finite
+from tracehunch.capture.program.jagged import jagged
 from tracehunch.capture.program.known import Known
 from tracehunch.capture.program.modules import called, named, optimizers
 from tracehunch.capture.program.pinning import pinning
@@ -21,7 +24,7 @@ from tracehunch.capture.program.settings import kept, settings
 from tracehunch.capture.program.single import single
 from tracehunch.capture.program.subscripts import subscripts
 from tracehunch.capture.program.tape import Stopped, Tape
-from tracehunch.capture.program.target import Call, arguments_of, forgotten, last_line, load, read
+from tracehunch.capture.program.target import Call, arguments_of, forgotten, last_line, load, own_line, read
 from tracehunch.capture.program.uncompiled import uncompiled
 from tracehunch.capture.program.usual import unpadded, usual_outcomes
 from tracehunch.capture.program.weights import weights
@@ -34,6 +37,8 @@ from tracehunch.predict.program.calls import Program
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+_UNREAD: Final = "its data is not allocated yet"  # what C++ says that reads a tensor without data
+_VALUES: Final = "an operation reads values of a tensor that are not recorded"
 _NOTHING: Final = "the callable calls nothing of PyTorch's"
 
 
@@ -105,6 +110,7 @@ def _record(
         if not lent:
             stack.enter_context(arguments_of(name))
         dispatch.instead["scaled_dot_product_attention"] = attention(torch, tape, known, env)
+        dispatch.instead["linear"] = dispatch.unwatched.linear
         fake = stack.enter_context(world(torch, env, dispatch, dispatch.instead))
         stack.enter_context(elsewhere(torch, tape, fake))
         stack.enter_context(kept(torch))  # where a GPU is there: a default device may be it
@@ -112,10 +118,12 @@ def _record(
         stack.enter_context(pinning(torch, dispatch.pinned))
         stack.enter_context(subscripts(torch))
         stack.enter_context(uncompiled(torch, tape))
+        stack.enter_context(jagged(torch, tape))
         stack.enter_context(weights(torch, known))
         stack.enter_context(single(torch, tape))
         if not values:
             stack.enter_context(usual_outcomes(torch))
+            stack.enter_context(finite(torch, known))
         dispatch.accumulation.calibrate()
         dispatch.reached_gpu = False
         try:
@@ -147,6 +155,8 @@ def trying(tape: Tape, name: str, what: str, work: Callable[[], Any]) -> Any:
     except TracehunchError:
         raise
     except Exception as error:
+        if _UNREAD in str(error) and not tape.stopped:
+            raise tape.stop(_VALUES, REMEDY, own_line(error)) from error
         if tape.stopped:  # C code turns what a number raises that is not known into an error of its own
             raise Stopped from error
         raise CaptureError(f"{name} cannot {what}", last_line(error), _advice(error)) from error
@@ -165,7 +175,7 @@ def _advice(error: Exception) -> str:
 def _run(torch: Any, tape: Tape, call: Call, names: dict[int, str], warmup: int, *, values: bool) -> None:
     tape.modules = Modules(names)
     tape.built()
-    with called(torch, tape), as_real(), nullcontext() if values else unpadded():
+    with called(torch, tape), as_real(), nullcontext() if values else unpadded(), bounds():
         for _ in range(warmup + 1):
             tape.begin()  # a run that stops is what is known, be it a warm-up
             try:

@@ -11,7 +11,12 @@ MODES: Final = {"rnn_relu": 0, "rnn_tanh": 1, "lstm": 2, "gru": 3}
 def recurrent(torch: Any) -> dict[str, Any]:
     """Return a replacement of each recurrent operation, by its name."""
     padded = {f"{kind}.input": _padded(torch, kind) for kind in MODES}
-    return padded | {f"{kind}.data": _packed(torch, kind) for kind in MODES}
+    packed = {f"{kind}.data": _packed(torch, kind) for kind in MODES}
+    again = {
+        "_pad_packed_sequence": _padded_again(torch),
+        "_pack_padded_sequence_backward": _unpacked(torch),
+    }
+    return padded | packed | again
 
 
 def _padded(torch: Any, kind: str) -> Any:
@@ -32,6 +37,42 @@ def _packed(torch: Any, kind: str) -> Any:
     ) -> Any:  # fmt: skip
         settings = (has_biases, num_layers, dropout, train, bidirectional, False)
         return _cudnn(torch, kind, (data, batch_sizes.tolist()), hx, params, settings)
+
+    return run
+
+
+def _padded_again(torch: Any) -> Any:
+    """Copy stretches of steps with as many sequences each to a tensor that is filled with the padding."""
+
+    def run(data: Any, batch_sizes: Any, batch_first: bool, padding_value: float, total_length: int) -> Any:
+        sizes = batch_sizes.tolist()
+        shape = [total_length if total_length > 0 else len(sizes), sizes[0], *data.shape[1:]]
+        made = torch.full(shape, padding_value, dtype=data.dtype, device=data.device)
+        begin = taken = 0
+        for at in range(1, len(sizes) + 1):
+            rows = sizes[begin]
+            if at < len(sizes) and sizes[at] == rows:
+                continue
+            part = data.narrow(0, taken, rows * (at - begin)).view(at - begin, rows, *data.shape[1:])
+            made.narrow(0, begin, at - begin).narrow(1, 0, rows).copy_(part)
+            begin, taken = at, taken + rows * (at - begin)
+        lengths = [sum(rows > row for rows in sizes) for row in range(sizes[0])]
+        return made.transpose(0, 1) if batch_first else made, torch.tensor(lengths, device="cpu")
+
+    return run
+
+
+def _unpacked(torch: Any) -> Any:
+    """Copy the gradient of each step's sequences into zeros."""
+
+    def run(grad: Any, input_size: list[int], batch_sizes: Any, batch_first: bool) -> Any:
+        rows, steps, *rest = input_size if batch_first else (input_size[1], input_size[0], *input_size[2:])
+        made = torch.zeros((steps, rows, *rest), dtype=grad.dtype, device=grad.device)
+        taken = 0
+        for at, count in enumerate(batch_sizes.tolist()):
+            made[at].narrow(0, 0, count).copy_(grad.narrow(0, taken, count))
+            taken += count
+        return made.transpose(0, 1) if batch_first else made
 
     return run
 

@@ -15,6 +15,10 @@ def results(torch: Any) -> Mapping[Any, Callable[..., Any]]:
     aten = torch.ops.aten
     return {
         aten._cudnn_rnn_backward.default: _recurrent_backward(torch),  # noqa: SLF001  # an operator's name
+        aten._grouped_mm.default: _grouped(torch),  # noqa: SLF001  # as above
+        aten._ctc_loss.default: _ctc_loss(torch),  # noqa: SLF001  # as above
+        aten._ctc_loss.Tensor: _ctc_loss(torch),  # noqa: SLF001  # as above
+        aten._ctc_loss_backward.Tensor: lambda _, scores, *__, **___: torch.empty_like(scores),  # noqa: SLF001  # as above
         aten.convolution.default: _convolution(torch),
         aten.convolution_backward.default: _convolution_backward(torch),
     }
@@ -24,6 +28,11 @@ def otherwise(torch: Any) -> Mapping[Any, Callable[..., Any]]:
     """Return functions as `results` does, for operations that newer versions of torch know."""
     aten = torch.ops.aten
     return {
+        aten._thnn_fused_gru_cell.default: _gru_cell(torch),  # noqa: SLF001  # as above
+        aten._thnn_fused_gru_cell_backward.default: _gru_cell_backward(torch),  # noqa: SLF001  # as above
+        aten.multi_margin_loss_backward.default: lambda _, x, *__, **___: torch.empty_like(x),
+        aten.multilabel_margin_loss_backward.default: lambda _, x, *__, **___: torch.empty_like(x),
+        aten._sample_dirichlet.default: lambda x, *_, **__: torch.empty_like(x),  # noqa: SLF001  # as above
         aten._transformer_encoder_layer_fwd.default: lambda x, *_, **__: torch.empty_like(x),  # noqa: SLF001  # torch has no public way
         aten._native_multi_head_attention.default: _attention(torch),  # noqa: SLF001  # an operator's name
     }
@@ -55,6 +64,56 @@ def _recurrent_backward(torch: Any) -> Callable[..., Any]:
             like(cx) if cx is not None and wanted[2] else None,
             [like(one) for one in weights] if wanted[3] else [],
         )
+
+    return made
+
+
+def _ctc_loss(torch: Any) -> Callable[..., Any]:
+    """Return a loss for each row, and what its backward asks for, as large as the longest target makes it."""
+
+    def made(scores: Any, targets: Any, _lengths: Any, wanted: Any, *_: Any, **__: Any) -> Any:
+        steps, rows = scores.shape[0], scores.shape[1] if scores.dim() == 3 else 1
+        longest = targets.shape[-1] if torch.is_tensor(wanted) else max(wanted, default=0)
+        place = {"dtype": scores.dtype, "device": scores.device}
+        return torch.empty(rows, **place), torch.empty((rows, steps, 2 * longest + 1), **place)
+
+    return made
+
+
+def _gru_cell(torch: Any) -> Callable[..., Any]:
+    def made(_input: Any, _hidden: Any, hx: Any, *_: Any) -> Any:
+        kept = torch.empty((hx.shape[0], 5 * hx.shape[1]), dtype=hx.dtype, device=hx.device)
+        return torch.empty_like(hx), kept
+
+    return made
+
+
+def _gru_cell_backward(torch: Any) -> Callable[..., Any]:
+    """Return the gradients of both sides' gates, of the state, and of the biases if there are some."""
+
+    def made(grad: Any, _kept: Any, has_bias: bool) -> Any:
+        rows, width = grad.shape
+        gates = [torch.empty((rows, 3 * width), dtype=grad.dtype, device=grad.device) for _ in range(2)]
+        bias = [torch.empty(3 * width, dtype=grad.dtype, device=grad.device) for _ in range(2)]
+        return (*gates, torch.empty_like(grad), *(bias if has_bias else (None, None)))
+
+    return made
+
+
+def _grouped(torch: Any) -> Callable[..., Any]:
+    """Let groups be multiplied in any data type, as on a GPU; without one only bfloat16 is known."""
+
+    def made(a: Any, b: Any, offs: Any = None, bias: Any = None, out_dtype: Any = None) -> Any:
+        if a.dtype == torch.bfloat16:
+            return torch.ops.aten._grouped_mm.default(a, b, offs, bias, out_dtype)  # noqa: SLF001  # a name
+        batches = [one.shape[0] for one in (a, b) if one.dim() == 3]
+        lead = batches[:1] if len(batches) == 2 else [] if batches else [offs.shape[0]]
+        shape = (*lead, a.shape[-2], b.shape[-1])
+        dtype = out_dtype or a.dtype
+        line = 16 // dtype.itemsize
+        width = -(-shape[-1] // line) * line  # every row begins where 16 bytes do
+        strides = (shape[-2] * width, width, 1)[-len(shape) :]
+        return torch.empty_strided(shape, strides, dtype=dtype, device=a.device)
 
     return made
 

@@ -20,7 +20,8 @@ class Strangers:
         self._known = known
         self._places: dict[int, tuple[Any, Any]] = {}
         copies = (aten._to_copy.default, aten.copy_.default)  # noqa: SLF001  # an operator's name
-        self._arrivals = {aten.lift_fresh.default, aten.lift.default, *copies}
+        on_cpu = (aten._pack_padded_sequence.default,)  # noqa: SLF001  # as above: it takes lengths from there
+        self._arrivals = {aten.lift_fresh.default, aten.lift.default, *copies, *on_cpu}
 
     def taken_in(self, func: Any, args: Any, kwargs: Any) -> tuple[Any, Any]:
         """Return the arguments of a call with all its tensors on the GPU, if one is or none is ours.

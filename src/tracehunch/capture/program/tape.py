@@ -156,13 +156,13 @@ class Tape:
         """Whether the recording could not go on."""
         return any(one.stops for one in self.obstacles)
 
-    def stop(self, reason: str, remedy: str = "") -> Stopped:
-        """Note why nothing more is known; the caller raises what is returned."""
-        self._tell(reason, remedy, stops=True)
+    def stop(self, reason: str, remedy: str = "", where: str = "") -> Stopped:
+        """Note why nothing more is known; the caller raises what is returned. `where`: the line, if past."""
+        self._tell(reason, remedy, stops=True, where=where)
         self.on = False
         return Stopped(reason)
 
-    def _tell(self, reason: str, remedy: str, *, stops: bool) -> None:
-        told = Obstacle(reason, self.modules.innermost[0], line(), stops, remedy)
+    def _tell(self, reason: str, remedy: str, *, stops: bool, where: str = "") -> None:
+        told = Obstacle(reason, self.modules.innermost[0], where or line(), stops, remedy)
         if told not in self.obstacles:
             self.obstacles.append(told)

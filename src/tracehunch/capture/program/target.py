@@ -103,11 +103,16 @@ def arguments_of(target: str) -> Iterator[None]:
 
 def last_line(error: BaseException) -> str:
     """Return an error in a line, with the file and line of user code that it comes from."""
+    text, where = _told(error), own_line(error)
+    return f"{text} ({where})" if where else text
+
+
+def own_line(error: BaseException) -> str:
+    """Return the file and line of user code that an error comes from, "" for none."""
     frames = traceback.extract_tb(error.__traceback__)
-    text = _told(error)
     own = [one for one in frames if "site-packages" not in one.filename and "importlib" not in one.filename]
     own = [one for one in own if Path(__file__).parent not in Path(one.filename).parents]
-    return f"{text} ({Path(own[-1].filename).name}:{own[-1].lineno})" if own else text
+    return f"{Path(own[-1].filename).name}:{own[-1].lineno}" if own else ""
 
 
 def _told(error: BaseException) -> str:

@@ -40,6 +40,11 @@ def unknown_number(stop: Callable[[str], BaseException], *, floating: bool) -> A
     return _FLOAT(stop) if floating else _WHOLE(stop)
 
 
+def is_unknown(value: Any) -> bool:
+    """Whether a value is such a number."""
+    return isinstance(value, (_FLOAT, _WHOLE))
+
+
 def _decide(name: str) -> Any:
     def decide(self: Any, *_: Any) -> Any:
         raise self._stop("the program decides by a number that only a run with values knows")

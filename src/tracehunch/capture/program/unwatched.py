@@ -1,6 +1,6 @@
-"""Steps of the backward that PyTorch takes in place when nothing watches them.
+"""Steps that PyTorch takes in place when nothing watches them, most of them of the backward.
 
-Where a mode listens, as while a program is recorded, some backward formulas give up their in-place operations
+Where a mode listens, as while a program is recorded, some formulas give up their in-place operations
 (`areAnyTensorSubclassLike` in torch/csrc/autograd/FunctionsManual.cpp and ATen/native), which costs a copy
 that no run makes; others leave out a shortcut that they take by the values. The first are put back here, the
 second are told.
@@ -42,6 +42,8 @@ _IN_PLACE: Final[tuple[tuple[str, str, tuple[str, ...]], ...]] = (
     ("index_add.default", "index_add_.default", ("IndexSelectBackward0",)),
     ("index_put.default", _UNCHECKED, ("IndexBackward0",)),
     ("put.default", "put_.default", ("TakeBackward0",)),
+    ("index_fill.int_Tensor", "index_fill_.int_Tensor", ("TraceBackward0",)),
+    ("masked_fill.Scalar", "masked_fill_.Scalar", ("Atan2Backward0",)),
     ("sub.Tensor", "sub_.Tensor", (_BCE,)),
     ("mul.Tensor", "mul_.Tensor", (_BCE,)),
 )
@@ -62,6 +64,9 @@ class Unwatched:
     def __init__(self, torch: Any, tape: Tape, accumulation: Accumulation) -> None:
         aten = torch.ops.aten
         self._torch, self._tape, self._accumulation = torch, tape, accumulation
+        self._linear = aten.linear.default
+        self._add, self._add_in_place = aten.add.Tensor, aten.add_.Tensor
+        self._in_linear = False
         self._unchecked = _operator(aten, _UNCHECKED)
         self._in_place: Mapping[Any, tuple[Any, tuple[str, ...]]] = {
             _operator(aten, name): (_operator(aten, other), steps) for name, other, steps in _IN_PLACE
@@ -79,6 +84,18 @@ class Unwatched:
             return func, args
         # the forward has checked the indices: `unsafe`
         return other, (*args, True) if other is self._unchecked else args
+
+    def linear(self, input: Any, weight: Any, bias: Any = None) -> Any:  # noqa: A002  # the schema's name
+        """Do what `linear` is made of, knowing that it is it."""
+        was, self._in_linear = self._in_linear, True
+        try:
+            return self._linear.decompose(input, weight, bias)
+        finally:
+            self._in_linear = was
+
+    def noted(self, func: Any) -> Any:
+        """Return what a run calls that returns the same: `linear` adds its bias to the product in place."""
+        return self._add_in_place if self._in_linear and func is self._add else func
 
 
 def _operator(aten: Any, name: str) -> Any:

@@ -7,6 +7,8 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
+from tracehunch.capture.program.unknown import is_unknown
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -31,7 +33,10 @@ def unpadded() -> Iterator[None]:
 
 @contextmanager
 def usual_outcomes(torch: Any) -> Iterator[None]:
-    """Take gradients as finite, so that `GradScaler` steps, and truncated normals as in range at once."""
+    """Take gradients as finite, so that `GradScaler` steps, and truncated normals as in range at once.
+
+    What a library checks (`torch._check`, the parameters of a distribution) is taken to hold.
+    """
 
     def step(_: Any, optimizer: Any, state: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
         for found in state["found_inf_per_device"].values():
@@ -42,7 +47,18 @@ def usual_outcomes(torch: Any) -> Iterator[None]:
         with torch.no_grad():
             return tensor.normal_()
 
+    check, all_true = torch._check_with, torch._is_all_true  # noqa: SLF001  # what libraries check with
+
+    def checked(error: Any, condition: Any, *args: Any) -> None:
+        check(error, True if is_unknown(condition) else condition, *args)
+
+    def valid(flags: Any) -> Any:
+        found = all_true(flags).item()
+        return True if is_unknown(found) else found
+
     with ExitStack() as stack:
+        stack.enter_context(patch.object(torch, "_check_with", checked))
+        stack.enter_context(patch.object(torch, "_is_all_true", valid))
         stack.enter_context(patch.object(torch.amp.GradScaler, "_maybe_opt_step", step))
         stack.enter_context(patch.object(torch.nn.init, "_no_grad_trunc_normal_", drawn))
         yield

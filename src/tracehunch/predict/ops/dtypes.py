@@ -43,6 +43,10 @@ HALF: Final = frozenset({"bf16", "fp16"})
 FLOATING: Final = frozenset({"bf16", "fp16", "fp32", "fp64", "fp8"})
 
 
+COMPLEX: Final = {"complex32": 4, "complex64": 8, "complex128": 16}
+"""Complex types, by torch's names -> bytes an element: tensors hold them, no product is known in them."""
+
+
 @lru_cache(maxsize=256)
 def dtype_word(name: str) -> str:
     """Return the short word for a data type as torch, traces or kernel names write it.
@@ -58,6 +62,17 @@ def dtype_word(name: str) -> str:
     return word
 
 
+def stored_word(name: str) -> str:
+    """Return the same for what a tensor may hold, which may be complex.
+
+    Raises:
+        GuessError: no such type is known.
+
+    """
+    plain = name.strip().removeprefix("torch.")
+    return plain if plain in COMPLEX else dtype_word(name)
+
+
 def size_of(dtype: str) -> int:
     """Return the bytes of one element of a short word's type."""
-    return SIZES[dtype]
+    return COMPLEX.get(dtype) or SIZES[dtype]

@@ -3,13 +3,15 @@
 import math
 import tomllib
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 from importlib.resources import files
 from typing import Any, Final
 
-from tracehunch.predict.ops.dtypes import FLOATING, dtype_word
+from tracehunch.predict.ops.dtypes import COMPLEX, FLOATING, stored_word
 from tracehunch.predict.ops.nonzero import nonzero_steps
 from tracehunch.predict.ops.steps import (
+    COPY,
     FILL,
     Call,
     Steps,
@@ -97,6 +99,7 @@ def _arithmetic() -> dict[str, int]:
 
 def elementwise(call: Call) -> Steps:
     """Run one kernel over all inputs, broadcast; in place where the name ends in an underscore."""
+    call = _without_buffers(call)
     name = _OPERATORS.get(call.name, call.name.rstrip("_"))
     flops = _arithmetic()[name]
     if name == "pow" and len(call.tensors) == 1 and call.option("exponent") in (0, 1):
@@ -109,10 +112,17 @@ def elementwise(call: Call) -> Steps:
         dtype = promoted(*call.tensors)
         if name in _BOOLEAN:
             dtype = "bool"
-        elif name in _TO_FLOAT and dtype not in FLOATING:
+        elif name in _TO_FLOAT and dtype not in FLOATING and dtype not in COMPLEX:
             dtype = _DEFAULT
         out = like(call.tensors, dtype)
     return pointwise(text, out, call.tensors, flops=flops, cast=_casts(call.tensors))
+
+
+def _without_buffers(call: Call) -> Call:
+    """Leave out what only a CPU keeps, an empty tensor, as the buffer of `log_sigmoid_backward`."""
+    if not call.tensors or call.first.numel == 0:
+        return call
+    return replace(call, tensors=tuple(one for one in call.tensors if one.shape != (0,)))
 
 
 def _trivial_power(call: Call) -> Steps:
@@ -189,7 +199,7 @@ def _created(call: Call) -> Tensor:
     """Return the new tensor: shape and type from options, or like the first tensor."""
     given = call.option("dtype")
     template = call.tensors[0] if call.tensors else None
-    dtype = dtype_word(str(given)) if given is not None else template.dtype if template else _DEFAULT
+    dtype = stored_word(str(given)) if given is not None else template.dtype if template else _DEFAULT
     size = call.option("size")
     if size is not None:
         return fresh(size, dtype)
@@ -255,10 +265,12 @@ def dropout(call: Call) -> Steps:
 
 
 def clone(call: Call) -> Steps:
-    """Copy in the same memory order: a memcpy unless elements are repeated or apart."""
+    """Copy in the same memory order: a memcpy unless elements are repeated, apart or to be conjugated."""
     source = call.first
     keeps = call.option("memory_format", "preserve") != "contiguous"
     out = like([source], source.dtype) if keeps else fresh(source.shape, source.dtype)
+    if call.option("conjugated"):
+        return under(COPY, pointwise("conj_kernel_cuda", out, [source], algorithm="copy"))
     return copied(source, out)
 
 
@@ -283,7 +295,7 @@ def to(call: Call) -> Steps:
     given = call.option("dtype") if call.name in own else call.name
     if given is None and len(call.tensors) > 1:
         given = call.at(1).dtype
-    dtype = call.first.dtype if given is None else dtype_word(str(given))
+    dtype = call.first.dtype if given is None else stored_word(str(given))
     if dtype == call.first.dtype and not call.option("copy", call.name == "_to_copy"):
         return ()
     return copied(call.first, like([call.first], dtype))

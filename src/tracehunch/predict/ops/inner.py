@@ -16,7 +16,7 @@ _INNERMOST: Final = {
     "contiguous": "copy_", "clone": "copy_", "reshape": "copy_", "item": "_local_scalar_dense",
     "argsort": "sort", "msort": "sort", "__and__": "bitwise_and", "__or__": "bitwise_or",
     "__xor__": "bitwise_xor", "new_zeros": "fill_", "take_along_dim": "gather",
-    "repeat": "copy_", "mv": "addmv_", "_unsafe_index": "index",
+    "repeat": "copy_", "mv": "addmv_", "_is_all_true": "all", "_is_any_true": "any", "_unsafe_index": "index",
     "index_put_": "_index_put_impl_",
     "index_put": "_index_put_impl_", "_unsafe_index_put": "_index_put_impl_",
 }  # fmt: skip

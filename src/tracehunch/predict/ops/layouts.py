@@ -129,6 +129,17 @@ def placed_back(call: Call) -> Steps:
     return joined([fill_kernel(whole), copied(grad, part)])
 
 
+def diagonal_placed(call: Call) -> Steps:
+    """Fill the whole with zeros, then write a diagonal of it: `diag_embed`, and what derives `diagonal`."""
+    diagonal = call.first
+    sizes = call.option("input_sizes") or (call.outputs[0].shape if call.outputs else ())
+    if not sizes:
+        return unknown(f"the sizes of the whole are not among {call.name}'s arguments")
+    whole = fresh(sizes, diagonal.dtype)
+    apart = Tensor(diagonal.shape, diagonal.dtype, tuple(step * whole.size(-1) for step in diagonal.strides))
+    return joined([fill_kernel(whole), copied(diagonal, apart)])
+
+
 def reshape_copy(call: Call) -> Steps:
     """Copy to row-major order."""
     return contiguous(call.first)[0]

@@ -14,15 +14,12 @@ from tracehunch.predict.ops.steps import (
     error,
     fresh,
     joined,
-    kernel,
     pointwise,
-    unknown,
 )
 from tracehunch.predict.ops.tensor import Tensor, broadcast
 
 _MATRIX: Final = 2
 _BATCHED: Final = 3
-_SET_UP_NS: Final = 3500  # of a grouped product: 159 of them on an H200
 _ANY: Final = 1 << 20  # the alignment of a stride that is never used
 
 
@@ -184,19 +181,6 @@ def _with_vector(a: Tensor, b: Tensor) -> Steps:
         assert column is not None
         b = column
     return matmul(Call("matmul", (a, b)))
-
-
-def grouped(call: Call) -> Steps:
-    """Multiply groups of rows each by its own matrix: one kernel that prepares, one that multiplies."""
-    a, b = call.first, call.at(1)
-    if len(a.shape) != _MATRIX or len(b.shape) != _BATCHED or a.dtype != "bf16":
-        return unknown("grouped products were looked at for rows in bfloat16 and one matrix a group")
-    groups = max(b.size(0), 1)
-    rows = -(-a.size(0) // groups)
-    _, product = product_of(fresh((groups, rows, a.size(-1)), a.dtype), b)
-    run = Step("grouped", "GroupProblemShape", "gemm", items=_SET_UP_NS, product=product, library="cutlass")
-    prepare = kernel("prepare_grouped_gemm_data", "gemm-helper", "tiny", 0)
-    return joined([prepare, (run,)])
 
 
 def vectors(call: Call) -> Steps:

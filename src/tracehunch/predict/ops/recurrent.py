@@ -9,6 +9,7 @@ from typing import Final
 
 from tracehunch.predict.ops.dtypes import HALF
 from tracehunch.predict.ops.gemm import Product
+from tracehunch.predict.ops.reductions import reduction
 from tracehunch.predict.ops.steps import (
     Call,
     Step,
@@ -18,6 +19,7 @@ from tracehunch.predict.ops.steps import (
     joined,
     kernel,
     memset,
+    under,
     unknown,
 )
 
@@ -72,3 +74,15 @@ def _layers(call: Call, around: int) -> Steps:
     rest = [kernel("", "gemm", "tiny", 0, dtype=one.dtype, library="cudnn")] * (around - (not stepwise))
     cleared = [memset()] * (_MEMSETS if one.dtype == "bf16" else 0)
     return joined([turned, *[joined([*cleared, *rest, run])] * directions])
+
+
+def cell_backward(call: Call) -> Steps:
+    """Derive a cell with one kernel, and add up the gradient of its gates over the rows for each bias.
+
+    Source: `_thnn_fused_lstm_cell_backward_impl_cuda` in ATen/native/cuda/RNN.cu.
+    """
+    gates, *others = call.outputs
+    moved = sum(one.nbytes for one in (*call.tensors, gates))
+    run = kernel("", "elementwise", "strided", moved, dtype=gates.dtype, items=gates.numel)
+    sums = [under("aten::sum", reduction(gates, (0,), call.sms)) for one in others if len(one.shape) == 1]
+    return joined([run, *sums])

@@ -178,7 +178,7 @@ def broadcast(*shapes: Sequence[int]) -> tuple[int, ...]:
 
 
 _RANKS = {"bool": 0, "uint8": 1, "int8": 1, "int16": 2, "int32": 3, "int64": 4, "fp8": 5, "bf16": 6,
-          "fp16": 6, "fp32": 7, "fp64": 8}  # fmt: skip
+          "fp16": 6, "fp32": 7, "fp64": 8, "complex32": 9, "complex64": 10, "complex128": 11}  # fmt: skip
 
 
 def promoted(*tensors: Tensor) -> str:

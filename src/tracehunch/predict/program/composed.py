@@ -63,9 +63,9 @@ def _heads_of(call: OpCall) -> tuple[OpCall, ...]:
     flat = Tensor((batch * length, width), one.dtype, (width, 1))
     whole = replace(call, options={"num_heads": heads})
     return (
-        _addmm(call, flat, *others[2:4]),
+        _addmm(call, flat, others[2], others[3]),
         _attention(whole, one),
-        _addmm(call, flat, *others[4:6]),
+        _addmm(call, flat, others[4], others[5]),
     )
 
 
