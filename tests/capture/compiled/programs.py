@@ -105,3 +105,51 @@ def ends_in_composed_operations():
         loss.backward()
 
     return step
+
+
+def attends_in_a_module():
+    """Return a training step whose attention is inside a function that a graph calls as a whole."""
+    layer = nn.TransformerEncoderLayer(64, 2, 64, dropout=0.0, batch_first=True).cuda()
+    x = torch.randn(2, 16, 64, device="cuda", requires_grad=True)
+    return lambda: layer(x).sum().backward()
+
+
+def steps_of_cells():
+    first, second = nn.LSTMCell(16, 16).cuda(), nn.GRUCell(16, 16).cuda()
+    x = torch.randn(4, 16, device="cuda", requires_grad=True)
+    return lambda: second(x, first(x)[0]).sum().backward()
+
+
+def attends_on_the_host():
+    q, x = torch.randn(1, 2, 16, 16), torch.randn(16, 16, device="cuda")
+    return torch.no_grad()(lambda: (F.scaled_dot_product_attention(q, key=q, value=q), x.sin()))
+
+
+def logs():
+    w = torch.randn(16, 16, device="cuda", requires_grad=True)
+
+    def step():
+        loss = w.sin().sum()
+        loss.backward()
+        return loss.item()
+
+    return step
+
+
+def draws():
+    """Return a call of an operation of which no rule tells the results without data."""
+    x = torch.rand(16, 8, device="cuda")
+    return torch.no_grad()(lambda: torch._sample_dirichlet(x * 2) + 1)
+
+
+def attends_to_three_lengths():
+    layer = torch.compile(nn.MultiheadAttention(32, 2, batch_first=True, device="cuda"))
+    lengths = [torch.randn(1, length, 32, device="cuda") for length in (8, 12, 20)]
+    return torch.no_grad()(lambda: [layer(one, one, one, need_weights=False) for one in lengths])
+
+
+def calls_what_is_compiled():
+    """Return a function under a decorator that calls a function compiled elsewhere."""
+    square = torch.compile(lambda x: x * x + 1)
+    x = torch.randn(16, 16, device="cuda")
+    return torch.no_grad()(lambda: square(x).cosh())

@@ -112,11 +112,68 @@ def test_a_gradient_that_is_lost_is_told(monkeypatch):
     assert "autograd knows no gradient of aten::nll_loss: the backward ends there" in reasons
 
 
+def called(name: str) -> list[str]:
+    return [call.op.removeprefix("aten::") for call in recorded(name).program.calls]
+
+
+def test_attention_inside_a_module_runs_its_backend_as_on_a_gpu():
+    ops = called("attends_in_a_module")  # a trace of nn.TransformerEncoder on an H200 has the same
+    assert [op for op in ops if "attention" in op] == [
+        "_scaled_dot_product_efficient_attention",
+        "_scaled_dot_product_efficient_attention_backward",
+    ]
+    assert "bmm" not in ops
+
+
+def test_attention_is_compiled_once_for_lengths_that_change():
+    found = recorded("attends_to_three_lengths")
+    assert len(found.regions) == 2  # one length, then any
+    assert called("attends_to_three_lengths").count("_scaled_dot_product_efficient_attention") == 3
+
+
+def test_a_cell_is_one_kernel_beside_its_products():
+    found = recorded("steps_of_cells")
+    assert [region.phase for region in found.regions] == ["forward", "backward"]
+    assert [op for op in called("steps_of_cells") if op.startswith("_thnn")] == [
+        "_thnn_fused_lstm_cell",
+        "_thnn_fused_gru_cell",
+        "_thnn_fused_gru_cell_backward",
+        "_thnn_fused_lstm_cell_backward_impl",
+    ]
+    assert not found.notes
+
+
+def test_attention_on_the_host_stays_there():
+    found = recorded("attends_on_the_host")
+    assert [region.unknown for region in found.regions] == [""]
+    assert not found.program.obstacles
+    assert [op for op in called("attends_on_the_host") if "efficient" in op] == []
+
+
+def test_what_reads_a_value_is_no_code_to_compile():
+    found = recorded("logs")
+    assert not found.notes
+    assert [region.phase for region in found.regions] == ["forward", "backward"]
+
+
+def test_results_that_no_rule_tells_are_on_the_gpu():
+    found = recorded("draws")
+    *_, last = found.launches.values()
+    assert "add" in last.ops
+    assert not found.breaks
+
+
 def test_what_is_compiled_inside_stays_and_the_rest_runs_as_ever():
     found = recorded("compiled_inside")
     (run,) = found.runs
     outside = [call.op for at, call in enumerate(found.program.calls) if not run.first <= at < run.end]
     assert "aten::clamp_min" in outside or "aten::relu" in outside
+
+
+def test_a_compiled_function_under_a_decorator_stays_and_the_rest_runs_as_ever():
+    found = recorded("calls_what_is_compiled")
+    assert [kernel.ops for kernel in found.launches.values()] == [("mul", "add")]
+    assert called("calls_what_is_compiled")[-1] == "cosh"
 
 
 def test_a_decision_on_a_value_breaks_the_graph_and_is_followed():

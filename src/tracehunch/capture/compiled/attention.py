@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from tracehunch.predict.environment import Environment
+    from tracehunch.predict.sdpa import TensorSpec
 
 _ALIGNED = 8
 
@@ -68,31 +69,21 @@ def attention(torch: Any, env: Environment) -> Callable[..., Any]:
     return attend
 
 
-def in_graph(torch: Any, graph_module: Any, attend: Callable[..., Any]) -> None:
-    """Put `attend` in place of every SDPA call of a graph and the graphs inside it."""
-    aten = torch.ops.aten.scaled_dot_product_attention
-    wanted = (
-        torch.nn.functional.scaled_dot_product_attention, torch._C._nn.scaled_dot_product_attention,  # noqa: SLF001  # torch has no public way
-        aten, aten.default,
-    )  # fmt: skip
-    for module in graph_module.modules():
-        if not isinstance(module, torch.fx.GraphModule):
-            continue
-        for node in module.graph.nodes:
-            if node.op == "call_function" and any(node.target is one for one in wanted):
-                node.target = attend
-        module.recompile()
+def run_or_traced(torch: Any, run: Callable[..., Any], traced: Callable[..., Any]) -> Callable[..., Any]:
+    """Return what attends as `run` where the program runs, and as `traced` where the compiler tries a graph.
 
+    What is tried is no call of the program, and its sizes are to stay open.
+    """
+    from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: PLC0415  # an optional dependency
 
-@contextmanager
-def called_inside(torch: Any, attend: Callable[..., Any]) -> Iterator[None]:
-    """Let Python functions that are in a graph as one call, as that of `nn.MultiheadAttention`, call `attend`."""
-    name = "scaled_dot_product_attention"
-    with (
-        patch.object(torch.nn.functional, name, attend),
-        patch.object(torch._C._nn, name, attend),  # noqa: SLF001  # torch has no public way
-    ):
-        yield
+    fake = torch._C._TorchDispatchModeKey.FAKE  # noqa: SLF001  # as torch asks
+
+    def attend(*args: Any, **kwargs: Any) -> Any:
+        mode = torch._C._get_dispatch_mode(fake)  # noqa: SLF001  # as above
+        chosen = traced if type(mode) is FakeTensorMode else run  # that of a program is a class of ours
+        return chosen(*args, **kwargs)
+
+    return attend
 
 
 @contextmanager
@@ -110,12 +101,28 @@ def recognised(attend: Callable[..., Any]) -> Iterator[None]:
 def _picked(torch: Any, env: Environment, given: tuple[Any, ...]) -> str:
     query, key, value, mask, dropout, causal, gqa, scale = given
     call = SdpaCall(
-        spec(query), spec(key), spec(value), None if mask is None else spec(mask), dropout, causal, gqa,
+        _seen(query), _seen(key), _seen(value), None if mask is None else _seen(mask), dropout, causal, gqa,
         scale, grad_enabled=torch.is_grad_enabled(),
     )  # fmt: skip
     pinned = pinned_backends(torch)
     where = env if pinned is None else replace(env, pinned=pinned)
     return predict_sdpa(call, where).ran or "math"
+
+
+def _seen(tensor: Any) -> TensorSpec:
+    """Return a tensor with the sizes of this call where a graph is for any: to read them would fix them."""
+    found = spec(tensor)
+    return replace(
+        found,
+        shape=tuple(map(_hint, found.shape)),
+        stride=tuple(map(_hint, found.stride)),
+        storage_offset=_hint(found.storage_offset),
+    )
+
+
+def _hint(size: Any) -> int:
+    hint = getattr(getattr(size, "node", None), "hint", None)
+    return hint if isinstance(hint, int) else int(size)
 
 
 def _added(torch: Any, mask: Any, dtype: Any) -> Any:
@@ -143,7 +150,7 @@ def _flash(  # noqa: PLR0917  # as the operator takes them
 
 
 def _padded(torch: Any, tensor: Any) -> Any:
-    over = int(tensor.shape[-1]) % _ALIGNED
+    over = tensor.shape[-1] % _ALIGNED
     return tensor if not over else torch.nn.functional.pad(tensor, (0, _ALIGNED - over))
 
 
@@ -151,7 +158,7 @@ def _padded_mask(torch: Any, mask: Any, query: Any, key: Any) -> Any:
     """Return the mask as the efficient kernel takes it: of full shape, rows a multiple of 8 apart."""
     if mask is None:
         return None
-    length = int(key.shape[-2])
+    length = key.shape[-2]
     over = length % _ALIGNED
     if over:
         mask = torch.nn.functional.pad(mask, (0, _ALIGNED - over))[..., :length]

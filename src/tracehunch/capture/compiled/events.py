@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import Any, Final
 
+from tracehunch.capture.compiled.frames import FOLDER
 from tracehunch.capture.compiled.lines import of_code, of_frames
 from tracehunch.predict.program.compiled import Break, Recompile
 
@@ -18,7 +19,6 @@ _LEFT_OUT: Final = (
 
 
 _PACKAGE: Final = "tracehunch"
-_FOLDER: Final = str(Path(__file__).parents[2])
 _DEVICE_MODE: Final = str(Path("torch", "utils", "_device.py"))
 
 
@@ -71,7 +71,7 @@ def _is_ours(reason: Any) -> bool:
     others = [file for file in files if not file.endswith(_DEVICE_MODE)]
     if f"'{_PACKAGE}." in str(reason.reason) or (files and not others):
         return True
-    return bool(others) and others[-1].startswith(_FOLDER)
+    return bool(others) and others[-1].startswith(FOLDER)
 
 
 def _plain(reason: str) -> str:

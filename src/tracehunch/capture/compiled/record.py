@@ -12,9 +12,12 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 from unittest.mock import patch
 
+from tracehunch.capture.compiled.attention import attention as traced_attention
+from tracehunch.capture.compiled.attention import run_or_traced
 from tracehunch.capture.compiled.events import Events
 from tracehunch.capture.compiled.machine import machine
 from tracehunch.capture.compiled.passes import passes, prepare
+from tracehunch.capture.compiled.reached import reached
 from tracehunch.capture.compiled.regions import compiling
 from tracehunch.capture.compiled.trials import trial
 from tracehunch.capture.program.attention import attention
@@ -131,7 +134,9 @@ def _record(
         _led(lambda: prepare(torch))
         torch._dynamo.reset()  # noqa: SLF001  # nothing public forgets what was compiled
         stack.callback(torch._dynamo.reset)  # noqa: SLF001  # as above: it would not run on a real GPU
-        dispatch.instead["scaled_dot_product_attention"] = attention(torch, tape, known, env)
+        dispatch.instead["scaled_dot_product_attention"] = run_or_traced(
+            torch, attention(torch, tape, known, env), traced_attention(torch, env)
+        )
         fake = stack.enter_context(world(torch, env, dispatch, dispatch.instead))
         stack.enter_context(kept(torch))
         stack.enter_context(reading(torch, dispatch))
@@ -139,7 +144,7 @@ def _record(
         stack.enter_context(subscripts(torch))
         if not values:
             stack.enter_context(usual_outcomes(torch))
-        regions = _led(lambda: _compiler(stack, torch, env, tape, known, fake))
+        regions = _led(lambda: _compiler(stack, torch, env, dispatch, fake))
         events = Events()
         dispatch.accumulation.calibrate()
         dispatch.reached_gpu = False
@@ -166,12 +171,10 @@ def _record(
         return _compiled(torch, tape, regions, session, events)
 
 
-def _compiler(  # noqa: PLR0917  # all of it is needed
-    stack: ExitStack, torch: Any, env: Environment, tape: Tape, known: Known, fake: Any
-) -> Regions:
+def _compiler(stack: ExitStack, torch: Any, env: Environment, dispatch: Dispatch, fake: Any) -> Regions:
     stack.enter_context(machine(torch, env, fake))
     stack.enter_context(passes(torch, trial(torch, env)))
-    return stack.enter_context(compiling(torch, tape, env, known))
+    return stack.enter_context(compiling(torch, dispatch.tape, env, dispatch.known, dispatch.instead))
 
 
 def _led(work: Callable[[], Any]) -> Any:
@@ -250,19 +253,12 @@ def compiles(torch: Any, run: Any) -> bool:
     from torch._dynamo.eval_frame import OptimizedModule  # noqa: PLC0415  # an optional dependency
 
     def made(one: Any) -> bool:
-        compiled = getattr(one, "_compiled_call_impl", None) is not None
-        return compiled or isinstance(one, OptimizedModule) or hasattr(one, "_torchdynamo_orig_callable")
+        compiled = isinstance(one, torch.nn.Module) and one._compiled_call_impl is not None  # noqa: SLF001  # torch has no public way
+        function = hasattr(one, "_torchdynamo_orig_callable") and not hasattr(one, "_torchdynamo_disable")
+        return compiled or isinstance(one, OptimizedModule) or function
 
-    held = [cell.cell_contents for cell in getattr(run, "__closure__", None) or () if _filled(cell)]
     modules = [one for module in named(torch, Call(run))[1] for one in module.modules()]
-    return any(made(one) for one in (run, *held, *modules))
-
-
-def _filled(cell: Any) -> bool:
-    try:
-        return cell.cell_contents is not None
-    except ValueError:  # not assigned yet
-        return False
+    return any(made(one) for one in (*reached(run), *modules))
 
 
 def _given(mode: Mode) -> str | None:

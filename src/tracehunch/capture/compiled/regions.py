@@ -9,10 +9,11 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 from unittest.mock import patch
 
-from tracehunch.capture.compiled.attention import attention, called_inside, in_graph, recognised
+from tracehunch.capture.compiled.attention import attention, recognised
 from tracehunch.capture.compiled.lines import innermost
 from tracehunch.capture.compiled.machine import triton
 from tracehunch.capture.compiled.passes import on_gpu
+from tracehunch.capture.compiled.replaced import in_graph, inside, replacements
 from tracehunch.capture.compiled.written import load
 from tracehunch.predict.program.compiled import Region, Run
 
@@ -157,21 +158,27 @@ class Regions:
 
 
 @contextmanager
-def compiling(torch: Any, tape: Tape, env: Environment, known: Known) -> Iterator[Regions]:
-    """Let `torch.compile` use this compiler, whoever calls it; yields what it makes."""
+def compiling(
+    torch: Any, tape: Tape, env: Environment, known: Known, instead: Mapping[str, Callable[..., Any]]
+) -> Iterator[Regions]:
+    """Let `torch.compile` use this compiler, whoever calls it; yields what it makes.
+
+    `instead` has what CUDA builds do in place of an operation, by its name.
+    """
     from torch._functorch import config as functorch  # noqa: PLC0415  # an optional dependency
     from torch._inductor import compile_fx  # noqa: PLC0415  # as above
 
     regions = Regions(torch, tape, env, known)
     attend = attention(torch, env)
+    others = replacements(torch, attend, instead)
     ordinary = compile_fx.compile_fx
 
     def replaced(graph_module: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
         if isinstance(graph_module, torch.fx.GraphModule):
-            in_graph(torch, graph_module, attend)
+            in_graph(torch, graph_module, others)
         if not args:
             kwargs.setdefault("inner_compile", regions.compile)
-        with called_inside(torch, attend):
+        with inside(torch, others):
             return ordinary(graph_module, inputs, *args, **kwargs)
 
     with ExitStack() as stack:
