@@ -1,4 +1,4 @@
-"""Profile three updates of a loop that uses Accelerate: pip install 'tracehunch[torch,transformers]'.
+"""Profile three updates of a loop that uses Accelerate: pip install '.[torch,transformers]'.
 
 It writes train.json.gz.
 """

@@ -1,4 +1,4 @@
-"""Profile three updates of a Lightning Trainer: pip install 'tracehunch[torch,lightning]'.
+"""Profile three updates of a Lightning Trainer: pip install '.[torch,lightning]'.
 
 It writes train.json.gz.
 """

@@ -1,4 +1,4 @@
-"""Profile three updates of a Hugging Face Trainer: pip install 'tracehunch[torch,transformers]'.
+"""Profile three updates of a Hugging Face Trainer: pip install '.[torch,transformers]'.
 
 The model is a tiny Llama of random weights, so that this runs anywhere. It writes train.json.gz.
 """

@@ -108,7 +108,7 @@ class _Examine:
         from tracehunch.report.layout import View  # noqa: PLC0415  # as above
 
         look = check(self.guess, path)
-        return look, terminal.render(look, view=View(), source=str(path))
+        return look, terminal.render(look, view=View(interactive=True), source=str(path))
 
 
 def _plan(path: str | os.PathLike[str], guess: Written | None, options: Options, *, tell: bool) -> Plan:

@@ -20,7 +20,13 @@ class TracehunchError(Exception):
 
     def __init__(self, what: str, why: str = "", todo: str = "") -> None:
         self.what, self.why, self.todo = what, why, todo
-        super().__init__(": ".join(part for part in (what, why) if part) + (f"; {todo}" if todo else ""))
+        said = ": ".join(part for part in (what, why) if part)
+        super().__init__(f"{_open(said)}; {todo}" if todo else said)
+
+
+def _open(said: str) -> str:
+    """Return text without the full stop of another's sentence, since more follows."""
+    return said[:-1] if said.endswith(".") and not said.endswith("..") else said
 
 
 class ReadError(TracehunchError):

@@ -60,6 +60,8 @@ class Surprise:
     explained_by: tuple[str, ...]
     time_at_stake_us: float
     evidence: tuple[int, ...]
+    slip: str = ""
+    """A misspelt name in the claim, which then cannot hold of any trace; "" where there is none."""
 
 
 @dataclass(frozen=True, slots=True)

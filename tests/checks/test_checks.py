@@ -116,6 +116,14 @@ def test_no_more_is_at_stake_in_a_scope_than_its_time(facts_of, name):
         assert total.pop(scope.scope.name, 0.0) <= lasted + 0.01
 
 
+@pytest.mark.parametrize("name", TRACES)
+def test_a_fix_stands_alone(facts_of, name):
+    """Annotations and pytest show it without the cause: it may not begin with what only the cause names."""
+    for finding in run(facts_of(name)).findings:
+        words = {word.strip(".,;:").lower() for word in finding.fix.split()[:3]}
+        assert not {"it", "that", "this", "them", "they", "its"} & words, finding.fix
+
+
 def test_a_finding_nested_in_another_yields_to_it(facts_of):
     found = {f.id: f for f in run(facts_of("seeds/sdpa_math")).findings}
     assert found["sdpa-math-fallback"].time_at_stake_us > 2000

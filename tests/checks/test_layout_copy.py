@@ -92,6 +92,41 @@ def test_a_convolution_whose_operands_differ_in_layout_copies_one(facts_of, raw)
     assert "torch.channels_last" in found.fix
 
 
+def renamed_conv1d(document, name):
+    """The same convolutions, as if an op of another name had been called on the same inputs."""
+    for event in document["traceEvents"]:
+        if event.get("name") == "aten::conv1d":
+            event["name"] = name
+    return document
+
+
+@pytest.mark.parametrize(
+    ("name", "batch", "starts"),
+    [
+        ("aten::convolution_backward", [8, 256, 1024], "conv1d has no channels_last"),
+        (
+            "aten::convolution_backward",
+            [8, 256, 32, 32],
+            "model = model.to(memory_format=torch.channels_last)",
+        ),
+        (
+            "aten::convolution_backward",
+            [8, 9, 8, 8, 8],
+            "model = model.to(memory_format=torch.channels_last_3d)",
+        ),
+        ("aten::conv_transpose3d", None, "model = model.to(memory_format=torch.channels_last_3d)"),
+    ],
+)
+def test_the_layout_to_use_goes_by_the_rank_of_the_convolution(raw, facts_from, name, batch, starts):
+    document = renamed_conv1d(raw(f"{PATTERNS}conv1d_permuted"), name)
+    for event in document["traceEvents"]:
+        if event.get("name") == name and batch is not None:
+            event["args"]["Input Dims"] = [batch, [256, *batch[1:2], *[3] * (len(batch) - 2)], []]
+    found = findings(facts_from(document))
+    assert found
+    assert all(one.fix.startswith(starts) for one in found)
+
+
 def test_conv1d_has_no_channels_last(facts_of):
     found = findings(facts_of(f"{PATTERNS}conv1d_permuted"))
     assert [f.subject for f in found] == ["aten::conv1d"] * 2

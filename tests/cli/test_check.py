@@ -210,6 +210,22 @@ def test_times_of_other_hardware_are_refused(run, inplace, tmp_path):
         assert part in err
 
 
+@pytest.mark.parametrize(
+    ("context", "named"),
+    [
+        ('compute_capability = "9.0"\ngpu = "H200 SXM"', "claimed for H200 SXM"),
+        ('compute_capability = "9.0"\ndevice = "NVIDIA H200"', "claimed for NVIDIA H200"),
+        ('compute_capability = "9.0"', "claimed for compute capability 9.0"),
+    ],
+)
+def test_times_of_a_gpu_say_which_where_the_trace_names_none(run, h200, tmp_path, context, named):
+    hunch = tmp_path / "hunch.toml"
+    hunch.write_text(f'[hunch.context]\n{context}\n[[guess]]\nscope = "step"\ngpu_time = "< 1ms"\n')
+    out = " ".join(run("check", hunch, h200 / "../cpu/naive.json.gz")[1].split())
+    assert "gpu_time in ProfilerStep: the trace names no GPU" in out
+    assert named in out
+
+
 def test_without_times_other_hardware_is_a_note(run, inplace, tmp_path):
     baseline = tmp_path / "baseline.toml"
     run("guess", "--from", inplace, "-o", baseline)
@@ -315,5 +331,5 @@ def test_it_runs_as_users_run_it(hunch, inplace):
 def test_all_shows_every_finding(run, hunch, h200):
     trace = h200 / "models/llama_eager_prefill.json.gz"
     path = hunch('[[guess]]\nscope = "*"\nsyncs = "<= 50"\n')
-    assert "--all shows all of them" in run("check", path, trace)[1]
+    assert "--all shows all of them" in " ".join(run("check", path, trace)[1].split())
     assert "--all shows" not in run("check", path, trace, "--all")[1]

@@ -129,10 +129,21 @@ def test_a_misspelt_word_is_told_with_what_was_meant(word: str, meant: str) -> N
     assert f"did you mean {meant}?" in result.stderr
 
 
-def test_nothing_close_is_told_with_what_there_is() -> None:
+def test_nothing_close_is_told_with_where_all_are_listed() -> None:
     result = explain("xyzzy")
     assert (result.exit_code, result.stdout) == (2, "")
-    assert "there are " in result.stderr
+    assert "tracehunch explain lists the words there are" in result.stderr
+
+
+def test_without_a_name_all_words_are_listed_in_columns() -> None:
+    result = explain()
+    assert result.exit_code == 0
+    listed = {word for line in result.stdout.splitlines() for word in re.split(r"\s{2,}", line.strip())}
+    assert listed >= {*pages(), *KEYS}
+    others = listed - {*pages(), *KEYS} - {"", "Findings", "Facts", "Other words"}
+    assert {word.lower() for word in others if not word.startswith("Also the")} <= set(glossary())
+    assert len(others) > 100
+    assert max(map(len, result.stdout.splitlines())) <= 80
 
 
 def test_hostile_names_are_shown_harmless() -> None:
@@ -239,7 +250,7 @@ def test_several_names_are_each_explained() -> None:
     assert result.stdout.count("\n\n") >= 3
     for word in ("idle\n", "hidden-copy", "kernels\n", "aten::mm\n"):
         assert word in result.stdout
-    assert "NAME..." in CliRunner().invoke(main, ["explain", "--help"]).stdout
+    assert "[NAME]..." in CliRunner().invoke(main, ["explain", "--help"]).stdout
 
 
 def test_of_several_names_an_unknown_one_is_an_error() -> None:

@@ -257,7 +257,11 @@ def test_mistakes_are_told(run, args, says):
     [
         (("atention",), "cannot guess 'atention'; did you mean attention?"),
         (("weather",), "there are MODULE:FUNCTION, sdpa, attention, --from TRACE and --why TRACE"),
-        ((__file__,), "is a file; did you mean tracehunch guess --from"),
+        ((__file__,), f"{__file__} is a program; name what to run: tracehunch guess {__file__}:FUNCTION"),
+        ((str(TRUTH),), "is a file; did you mean tracehunch guess --from"),
+        (("attention", "--torch", "2.11"), "Missing option '--gpu': what to guess for, as --gpu h200"),
+        (("attention", "--gpu", "rtx9999", "--torch", "2.11"), "'rtx9999' is not known; use one of a10"),
+        (("attention", "--gpu", "h20", "--torch", "2.11"), "did you mean h200?"),
         (
             ("--times", "sdpa", "--rows", "-", *H200),
             "options of --from and --why do not go with 'guess sdpa'",

@@ -62,6 +62,18 @@ def broken():
 
 def nothing():
     return 3
+
+def misfit():
+    return torch.nn.Linear(4, 4), (torch.randn(2, 5),)
+
+def training():
+    net = torch.nn.Sequential(*[torch.nn.Linear(64, 64) for _ in range(16)])
+    x = torch.randn(8, 64)
+    def step():
+        loss = net(x).sum()
+        loss.backward()
+        return loss.item()
+    return step
 """
 
 
@@ -120,6 +132,30 @@ def test_hunch_reads_back(run: Any, program: str, tmp_path: Path) -> None:
     assert {table["scope"] for table in tomllib.loads(path.read_text())["guess"]} == {"attention"}
 
 
+def test_hunch_knows_what_is_foreseen(run: Any, program: str, tmp_path: Path) -> None:
+    """A wait and a host that is behind are no news then."""
+    path = tmp_path / "hunch.toml"
+    assert run("guess", f"{program}:training", *H200, "-o", path)[0] == 0
+    known = parse_hunch(path.read_text()).guess.known
+    assert {"overhead-bound in step", "sync-stall in step: aten::item x1"} <= set(known)
+
+
+def test_counts_that_are_not_sure_are_ranges_in_every_format(run: Any, program: str, tmp_path: Path) -> None:
+    """Those of a hunch.toml: what launches with another version of PyTorch was not seen."""
+    path = tmp_path / "hunch.toml"
+    newer = ("--gpu", "h200", "--torch", "2.13")
+    run("guess", f"{program}:training", *newer, "-o", path)
+    claimed = {one.key: one.expected for one in parse_hunch(path.read_text()).guess.claims}
+    low, high = claimed["kernels"]
+    totals = json.loads(run("guess", f"{program}:training", *newer, "--format", "json")[1])["totals"]
+    assert totals["ranges"]["kernels"] == [low, high]
+    assert low < totals["kernels"] < high
+    said = f"{low} to {high} kernels ({totals['kernels']}), "
+    for form in ("terminal", "markdown", "html"):
+        out = run("guess", f"{program}:training", *newer, "--format", form)[1]
+        assert said in out.replace("\\", ""), form
+
+
 def test_pages_are_written(run: Any, program: str, tmp_path: Path) -> None:
     for name in ("guess.html", "guess.md"):
         assert run("guess", f"{program}:sdpa", *H200, "-o", tmp_path / name)[0] == 0
@@ -141,7 +177,8 @@ def test_branch_on_a_value_cannot_be_told(run: Any, program: str) -> None:
     ("target", "said"),
     [
         ("{}:broken", "no such checkpoint"),
-        ("{}:nothing", "returned"),
+        ("{}:nothing", "returned an int;"),
+        ("{}:misfit", "got [2, 5] X [4, 4]; run it by itself"),
         ("{}:sdp", "did you mean sdpa"),
         ("no_such_module:make", "no_such_module"),
     ],

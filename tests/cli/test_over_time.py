@@ -58,7 +58,7 @@ def test_nothing_to_read_is_an_error(run, tmp_path):
 def test_one_scope(run):
     code, out, _ = run("--over-time", RUNS / "backend", "--scope", "forward")
     assert code == 0
-    assert "forward: slower from step 39" in out
+    assert "forward: slower from between steps 35 and 39" in out
     assert "attention:" not in out
     code, _, err = run("--over-time", RUNS / "backend", "--scope", "forwrd")
     assert (code, "forward" in err) == (2, True)
@@ -90,7 +90,7 @@ def test_page(run, tmp_path):
     assert (code, out, "wrote" in err) == (0, "", True)
     page = target.read_text()
     assert page.startswith("<!doctype html>")
-    assert "attention: slower from step 39" in page
+    assert "attention: slower from between steps 35 and 39" in page
     assert run("--over-time", "--format", "html", RUNS / "backend")[1] == page
 
 
@@ -101,7 +101,7 @@ def test_github(run, tmp_path, monkeypatch):
     assert (code, "--fail-on warning" in err) == (1, True)
     first, *_, last = out.splitlines()
     assert first.startswith(
-        "::warning title=over time%3A attention%3A slower from step 39 (cycle 4 of 6) on::"
+        "::warning title=over time%3A attention%3A slower from between steps 35 and 39 (cycle 4 of 6) on::"
     )
     assert "why: attention moved from the flash to the math backend" in first
     assert last == f"tracehunch: {RUNS / 'backend'}: changes over time: 1 warning"

@@ -197,6 +197,35 @@ def test_what_leads_is_summed_under_the_names_that_people_use(looks, claimed, he
     assert outcome(verdict, "dominant") == ["held" if held else "surprise"]
 
 
+@pytest.mark.parametrize(
+    ("claimed", "held"),
+    [
+        (["aten::scaled_dot_product_attention"], True),
+        (["aten::copy_", "aten::bmm", "aten::mul"], True),  # the order of the profiler's own self CPU times
+        (["aten::bmm"], False),
+        (["aten::copy_", "aten::mul"], False),
+    ],
+)
+def test_ops_inside_those_that_were_called_lead_as_tables_have_it(looks, claimed, held):
+    verdict = judged(looks("../cpu/sdpa_math"), "sdpa_fwd", {"dominant": claimed})
+    assert outcome(verdict, "dominant") == ["held" if held else "surprise"]
+    for found in verdict.surprises:
+        assert found.seen[:3] == ("aten::copy_", "aten::bmm", "aten::mul")
+
+
+def test_a_misspelt_op_is_a_surprise_that_says_so(looks):
+    (found,) = judged(looks("seeds/naive"), "attn_fwd", {"dominant": ["aten::softmx"]}).surprises
+    assert found.slip.endswith("did you mean aten::softmax?")
+
+
+@pytest.mark.parametrize(
+    "op", ["aten::_scaled_dot_product_flash_attention", "prelu", "mylib::softmx", "aten::nothing"]
+)
+def test_an_op_that_there_is_or_may_be_is_no_slip(looks, op):
+    (found,) = judged(looks("seeds/naive"), "attn_fwd", {"dominant": [op]}).surprises
+    assert found.slip == ""
+
+
 def test_a_called_op_leads_with_all_that_it_calls(looks):
     claims = {"dominant": ["aten::scaled_dot_product_attention"]}
     assert outcome(judged(looks("seeds/sdpa_math"), "sdpa_fwd", claims), "dominant") == ["held"]

@@ -36,7 +36,7 @@ def report(cycles):
 def test_what_when_how_much_and_why(report):
     text = over_time_terminal.render(report, sources=["runs"])
     for told in (
-        "attention: slower from step 39 (cycle 4 of 6) on",
+        "attention: slower from between steps 35 and 39 (cycle 4 of 6) on",
         "sdpa.backend",
         "flash -> math",
         "attention moved from the flash to the math backend",
@@ -84,7 +84,7 @@ def test_json_tells_the_change(report):
 def test_markdown_has_the_same_change(report):
     text = over_time_markdown.render(report, sources=["runs"])
     assert text.startswith("<!--")
-    assert "**warning** attention: slower from step 39" in text
+    assert "**warning** attention: slower from between steps 35 and 39" in text
     assert "why: attention moved from the flash to the math backend" in text
 
 
@@ -93,7 +93,10 @@ def test_github_has_a_command_a_change_and_tells_what_was_lost(report):
     made = replace(report, notices=(notice,), unread=(Unread("a", "a.json", "no trace"),), left_out=("b",))
     told = over_time_github.render(made, sources=["runs"]).splitlines()
     heads = [line.partition("::")[2].partition("::")[0] for line in told[:-1]]
-    assert heads[0] == "warning title=over time%3A attention%3A slower from step 39 (cycle 4 of 6) on"
+    assert (
+        heads[0]
+        == "warning title=over time%3A attention%3A slower from between steps 35 and 39 (cycle 4 of 6) on"
+    )
     assert heads[1:] == ["warning title=truncated", "warning title=not read", "notice title=left-out"]
     assert "%0Awhy: attention moved from the flash to the math backend%0A" in told[0]
     assert told[-1] == "tracehunch: runs: changes over time: 1 warning"

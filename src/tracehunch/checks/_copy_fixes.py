@@ -55,15 +55,15 @@ _SOFTMAX: Final = Remedy(
 )
 _NORMED: Final = Remedy(
     "copies its input, which is not contiguous (transposed or permuted), and hands on a contiguous result",
-    "Make the tensor contiguous once, where it is transposed, and keep it so: what adds the result to the "
-    "old tensor (a residual) takes over the old layout, and the next norm copies again.",
+    "Make the norm's input contiguous once, where it is transposed, and keep it so: what adds the result to "
+    "the old tensor (a residual) takes over the old layout, and the next norm copies again.",
 )
 _OPERAND: Final = Remedy(
     "copies an operand whose strides (expanded over the batch, heads transposed forward, or transposed in "
     "the wrong dimensions) the matrix kernel cannot read",
-    "Make its operands contiguous where they arise, or fold the broadcast batch dimension into the rows: "
-    "(x.flatten(0, 1) @ w) instead of an expanded w; for attention use scaled_dot_product_attention with "
-    "enable_gqa=True.",
+    "Make the operands of the product contiguous where they arise, or fold the broadcast batch dimension "
+    "into the rows: (x.flatten(0, 1) @ w) instead of an expanded w; for attention use "
+    "scaled_dot_product_attention with enable_gqa=True.",
 )
 _CAST: Final = Remedy(
     "casts an input to the type that it works in or that dtype= asks for (torch.autocast, too, runs some ops "
@@ -72,8 +72,8 @@ _CAST: Final = Remedy(
 )
 _OTHER: Final = Remedy(
     "makes a copy of its own before or after it works, as some ops always do",
-    "Look at the ops inside it for what is copied: if it is an input of another layout than the op works in, "
-    "pass it as the op wants it.",
+    "Look at the ops inside the op that copies for what is copied: an input of another layout than the op "
+    "works in is better passed as the op wants it.",
     sure=False,
 )
 _ADDEND: Final = Remedy(
@@ -85,8 +85,8 @@ _ADDEND: Final = Remedy(
 _BIAS: Final = Remedy(
     "copies the bias into the output before the product is added to it, as the library has no kernel that "
     "adds it for these inputs",
-    "The cost is the library's: aligned sizes (multiples of 8) and contiguous inputs let more kernels add "
-    "the bias themselves; bias=False does without, where the model can.",
+    "The copy of the bias is the library's: aligned sizes (multiples of 8) and contiguous inputs let more "
+    "kernels add the bias themselves; bias=False does without, where the model can.",
     sure=False,
 )
 _DDP: Final = Remedy(

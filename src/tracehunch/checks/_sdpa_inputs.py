@@ -7,7 +7,7 @@ from typing import Final
 from tracehunch.facts.work import causal_pairs
 from tracehunch.predict.environment import Environment
 from tracehunch.predict.releases import releases
-from tracehunch.predict.sdpa import SdpaCall, SdpaPrediction, predict_sdpa
+from tracehunch.predict.sdpa import BackendAnswer, SdpaCall, SdpaPrediction, predict_sdpa
 from tracehunch.predict.traced import recorded_call, setting_of
 from tracehunch.predict.traced.recorded import DTYPES
 from tracehunch.trace.model import Int64, Trace
@@ -91,6 +91,22 @@ def obstacles(inputs: SdpaInputs) -> list[str]:
     """
     found = (_refusals(predict_sdpa(inputs.call, env)) for env in reversed(inputs.envs))
     return next((refusals for refusals in found if refusals), [])
+
+
+def remedy(inputs: SdpaInputs) -> str:
+    """Say what to change for the fused backend that refuses least; "" where ``obstacles`` is empty."""
+    predicted = (predict_sdpa(inputs.call, env) for env in reversed(inputs.envs))
+    refused = next((one for one in predicted if _refusals(one)), None)
+    answers = [] if refused is None else [one for one in refused.answers if _is_refusal(one)]
+    if not answers:
+        return ""
+    least = min(answers, key=lambda one: len(one.rejections))
+    steps = dict.fromkeys(f"{one.words}: {one.todo}" for one in least.rejections)
+    return f"For {least.backend}, {'; '.join(steps)}."
+
+
+def _is_refusal(answer: BackendAnswer) -> bool:
+    return answer.backend != "math" and answer.first is not None and answer.first.check != _ABSENT
 
 
 def _refusals(predicted: SdpaPrediction) -> list[str]:

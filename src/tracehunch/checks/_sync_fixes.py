@@ -58,13 +58,13 @@ SYNCHRONISE: Final = Remedy(
 )
 EDGE: Final = Remedy(
     "The program waits for the GPU between two steps",
-    "Right for timing a step. In production drop torch.cuda.synchronize(), so that the host can prepare the "
-    "next step while the GPU works.",
+    "A wait between steps is right for timing them. In production drop torch.cuda.synchronize(), so that the "
+    "host can prepare the next step while the GPU works.",
 )
 LIBRARY: Final = Remedy(
     "The library waits, not the program",
-    "See whether an option of the library turns it off; some wait only in their first steps, to measure "
-    "themselves.",
+    "See whether an option of the library turns the wait off; some libraries wait only in their first steps, "
+    "to measure themselves.",
 )
 
 _BY_OP: Final = {

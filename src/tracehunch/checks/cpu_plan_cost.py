@@ -131,8 +131,8 @@ def _finding(facts: Facts, scope: ScopeFacts, builds: _Builds) -> Finding:
         f"{plural(builds.all_calls, 'call')}{known}{at_source(tree, int(builds.rows[0]))}",
         cause=f"{_why(builds)} At stake is the host time above that of a typical call, averaged over the "
         "calls of the scope.",
-        fix="Pad sequence lengths to a few sizes, L = (L + 127) // 128 * 128, and run each once before it "
-        "counts; or use a backend without plans: from torch.nn.attention import SDPBackend, sdpa_kernel; "
+        fix="Pad sequence lengths to a few sizes, L = (L + 127) // 128 * 128, and run each size once in "
+        "warm-up; or use a backend without plans: from torch.nn.attention import SDPBackend, sdpa_kernel; "
         "with sdpa_kernel(SDPBackend.FLASH_ATTENTION): ... (for the whole process, in the environment: "
         "TORCH_CUDNN_SDPA_DEPRIORITIZED=1).",
         evidence=tree.trace.events(builds.rows),

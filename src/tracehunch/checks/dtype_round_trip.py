@@ -135,8 +135,8 @@ def _cause(trips: Sequence[RoundTrip], *, sure: bool) -> str:
 def _fix(trip: RoundTrip) -> str:
     source, between = _TORCH[trip.back.target], _TORCH[trip.out.target]
     if BITS[trip.out.target] > BITS[trip.back.target]:
-        return f"Drop both casts: x.to({between}).to({source}) is x."
-    return f"Drop both casts, unless rounding to {between} is what you want."
+        return f"Drop both casts, to {between} and back: x.to({between}).to({source}) is x."
+    return f"Drop both casts, to {between} and back, unless rounding to {between} is what you want."
 
 
 def _norms(

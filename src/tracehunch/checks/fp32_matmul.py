@@ -36,6 +36,7 @@ from numpy.typing import NDArray
 
 from tracehunch.checks._activities import launched
 from tracehunch.checks._ancestry import called_op
+from tracehunch.checks._convolved import layout_fix
 from tracehunch.checks._peaks import gpu_of
 from tracehunch.checks._product_inputs import (
     SINGLE_INPUTS,
@@ -136,8 +137,8 @@ def _convolution(facts: Facts, where: Placement, scope: ScopeFacts, rows: Int64)
         f"{time_us(spent)}{at_source(facts.tree, int(rows[0]))}",
         cause="TF32 is on for convolutions by default: either it was switched off, or the library has no "
         "kernel with it for these channels and this layout. At stake is half of their time.",
-        fix="Leave torch.backends.cudnn.allow_tf32 on; use channels_last and channel counts that are "
-        "multiples of 4, or torch.autocast.",
+        fix="Leave torch.backends.cudnn.allow_tf32 on; use channel counts that are multiples of 4, or "
+        f"torch.autocast. {layout_fix(facts, rows)}",
         evidence=facts.tree.trace.events(rows),
         subject=_ops(facts, rows, shown=len(rows)),
         per_call=number,

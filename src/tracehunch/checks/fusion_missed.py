@@ -63,10 +63,10 @@ _CAUSE: Final[Mapping[int, str]] = {
     "the trace: ops are counted to the end of the annotation around it.",
 }
 _FIX: Final[Mapping[int, str]] = {
-    Place.IN_GRAPH: "Write them in ops that Inductor generates code for: complex arithmetic in real numbers, "
-    "types that Triton knows. TORCH_LOGS=output_code shows what it leaves to PyTorch.",
-    Place.BETWEEN_GRAPHS: "TORCH_LOGS=graph_breaks names each break and its line; fullgraph=True makes it an "
-    "error. Move print, .item() and foreign code out of the function.",
+    Place.IN_GRAPH: "Write what was not fused in ops that Inductor generates code for: complex arithmetic in "
+    "real numbers, types that Triton knows. TORCH_LOGS=output_code shows what it leaves to PyTorch.",
+    Place.BETWEEN_GRAPHS: "TORCH_LOGS=graph_breaks names each break and its line; fullgraph=True makes a "
+    "break an error. Move print, .item() and foreign code out of the function.",
     Place.NO_GRAPH: "Compile with the default backend: torch.compile(model).",
     Place.NOT_FOUND: "TORCH_LOGS=recompiles names the guards that failed: make the sizes that vary dynamic "
     "(torch._dynamo.mark_dynamic, dynamic=True) and keep Python values constant.",

@@ -141,8 +141,8 @@ def _in_an_op(facts: Facts, idle: Idle, piece: int) -> _Said:
         f"the longest while {printable(name)} was busy on the host{at_source(tree, row)}",
         f"Nothing recorded inside {printable(name)} explains its time: it computed on the host, loaded "
         "something, or waited for a lock.",
-        "If it works on CPU tensors, move them and the op to the GPU, or do it ahead of time in another "
-        "thread.",
+        f"If {printable(name)} works on CPU tensors, move the tensors and the op to the GPU, or run the op "
+        "ahead of time in another thread.",
         name,
     )
 
@@ -158,7 +158,7 @@ def _behind_launches(facts: Facts, idle: Idle, piece: int) -> _Said:
         f"{at_source(tree, row)}",
         "The host was busy with small ops and Python between one launch and the next.",
         "Build once what does not change from step to step (masks, position ids, constants), and launch "
-        "before such work rather than after it.",
+        "kernels before small work on the host rather than after it.",
         "" if tree.op[row] == NONE else trace.name_of(int(tree.op[row])),
     )
 
@@ -181,8 +181,8 @@ def _on_the_device(facts: Facts, idle: Idle, piece: int) -> _Said:
 
 
 _STREAMS: Final = (
-    "Look for what ends on other streams, devices or ranks just before it starts, and have that issued "
-    "earlier; leave out events between streams that nothing needs."
+    "Look for what ends on other streams, devices or ranks just before the work after the gap starts, and "
+    "issue it earlier; leave out events between streams that nothing needs."
 )
 _SAY: Final = {
     IdleCause.LIBRARY: _in_an_op,

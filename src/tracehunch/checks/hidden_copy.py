@@ -69,6 +69,7 @@ ID: Final = "hidden-copy"
 _LAYING_OUT: Final = frozenset({"aten::reshape", "aten::flatten", "aten::unflatten"})
 _LAYOUT_OPS: Final = _LAYING_OUT | {"aten::linear"}
 _HIDDEN, _ON_REQUEST, _AUTOGRAD, _AUTOCAST, _UNKNOWN = range(5)
+_ELSEWHERE: Final = "produce the data where and as it is needed"
 
 
 def check(facts: Facts) -> Iterable[Finding | CannotTell]:
@@ -194,7 +195,7 @@ def _asked_for(facts: Facts, where: Placement, scope: ScopeFacts, rows: Int64) -
         f"{amount(facts, scope, rows)}{at_source(tree, int(rows[0]))}",
         cause=f"The program asks for these copies by name. At stake is their time{waited}, if they can be "
         "done without.",
-        fix=f"If they can: {ON_REQUEST.get(name, 'produce the data where and as it is needed')}.",
+        fix=f"Where the copies can be done without: {ON_REQUEST.get(name, _ELSEWHERE)}.",
         evidence=tree.trace.events(np.concatenate([rows, ops])),
         subject=name,
         per_call=per_call(scope, rows),
@@ -220,8 +221,8 @@ def _of_autograd(facts: Facts, where: Placement, scope: ScopeFacts, rows: Int64)
         summary=f"autograd makes {amount(facts, scope, rows)}, most in {', '.join(heaviest[:3])}",
         cause="The backward of casts, reshapes, slices and of attention lays out or casts gradients. At "
         "stake is the time of the copies.",
-        fix="They go with the forward ops that cause them: fewer casts and reshapes of non-contiguous "
-        "tensors in the forward, gradients of the layout the backward op reads.",
+        fix="Copies of the backward go with the forward ops that cause them: fewer casts and reshapes of "
+        "non-contiguous tensors in the forward, gradients of the layout that the backward op reads.",
         evidence=tree.trace.events(rows),
         subject="autograd",
         per_call=per_call(scope, rows),

@@ -181,8 +181,9 @@ def _cause(names: list[str], *, loading: bool, stacks: bool) -> str:
 
 
 _FIX: Final = (
-    "Do it in another thread or process, or ahead of time: data in DataLoader workers (num_workers=..., "
-    "pin_memory=True), logging and checkpoints less often or in the background, no sleeping in the loop."
+    "Move the host's other work to another thread or process, or do it ahead of time: data in DataLoader "
+    "workers (num_workers=..., pin_memory=True), logging and checkpoints less often or in the background, no "
+    "sleeping in the loop."
 )
 _LOADING_FIX: Final = (
     "DataLoader(num_workers=..., prefetch_factor=..., persistent_workers=True, pin_memory=True): more "

@@ -17,9 +17,10 @@ Look at the op above the copy; with `record_shapes=True` its strides are recorde
 line of code.
 
 ## How to fix
-For convolutions: put the model and its input into `channels_last` once. Otherwise produce the tensor in the
-layout in which it is read, transpose once outside the loop what stays the same from step to step, or let the
-consumer take the strided tensor: matrix products, elementwise ops and fused attention do.
+For convolutions: put the model and its input into `channels_last` once (`channels_last_3d` for conv3d; conv1d
+has none: run it as a conv2d of height 1). Otherwise produce the tensor in the layout in which it is read,
+transpose once outside the loop what stays the same from step to step, or let the consumer take the strided
+tensor: matrix products, elementwise ops and fused attention do.
 
 ## When it is fine
 Where many reads follow that are faster in the new layout than the copy was slow. What the program asked for
@@ -37,6 +38,7 @@ import numpy as np
 
 from tracehunch.checks._activities import on_gpu, uses
 from tracehunch.checks._ancestry import called_op, enclosing
+from tracehunch.checks._convolved import layout_fix
 from tracehunch.checks._copies import amount, per_call
 from tracehunch.checks._launch_time import Waited
 from tracehunch.checks._layouts import (
@@ -58,28 +60,19 @@ from tracehunch.verdict import CannotTell, Finding
 
 ID: Final = "layout-copy"
 _PADDING: Final = "AddPadding"
-_CHANNELS_LAST: Final = (
-    "model = model.to(memory_format=torch.channels_last), and the input likewise, once: convolutions and "
-    "what lies between them then keep that layout."
-)
-_BY_CONVOLUTION: Final = {
-    "aten::conv1d": "conv1d has no channels_last. Keep tensors as (batch, channels, length) through the "
-    "network, or run it as a conv2d of height 1 in channels_last.",
-    "aten::conv3d": _CHANNELS_LAST.replace("channels_last", "channels_last_3d"),
-}
 _COMPARE: Final = (
     "Measure the network in both layouts, model.to(memory_format=torch.channels_last) with its input and "
     "torch.contiguous_format: aten::group_norm works in NCHW and hands its result on in it, so that between "
     "group norms and convolutions one of them copies either way."
 )
 _INSTEAD: Final = {
-    "aten::contiguous": "Drop it where the consumer takes strided input, as matrix products, elementwise ops "
-    "and fused attention do; otherwise produce the tensor in this layout in the first place, or copy it once "
-    "outside the loop if it does not change.",
-    "aten::clone": "Drop it where nothing writes to either tensor; or produce the tensor in the layout of "
-    "the copy.",
+    "aten::contiguous": "Drop contiguous() where the consumer takes strided input, as matrix products, "
+    "elementwise ops and fused attention do; otherwise produce the tensor in the contiguous layout in the "
+    "first place, or copy it once outside the loop if it does not change.",
+    "aten::clone": "Drop the clone where nothing writes to either tensor; or produce the tensor in the "
+    "layout of the copy.",
 }
-_CONVERT_ONCE: Final = "Convert once, where the tensor is made, instead of at each use."
+_CONVERT_ONCE: Final = "Convert the tensor once, where it is made, instead of at each use."
 
 
 def check(facts: Facts) -> Iterable[Finding | CannotTell]:
@@ -135,7 +128,7 @@ def _conversions(facts: Facts, rows: Int64) -> tuple[str, list[str]]:
 def _fix(facts: Facts, rows: Int64) -> str:
     if _between_group_norms(facts):
         return _COMPARE
-    return _BY_CONVOLUTION.get(_subject(facts, rows), _CHANNELS_LAST)
+    return layout_fix(facts, rows)
 
 
 def _between_group_norms(facts: Facts) -> bool:

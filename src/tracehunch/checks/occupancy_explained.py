@@ -251,10 +251,10 @@ def _limit(launch: _Launch) -> str:
 
 _NEARLY_FULL: Final = 0.9
 _MORE_WORK: Final = {
-    "attention": "More batch or heads a launch, or a kernel that splits the keys, would.",
+    "attention": "More batch or heads a launch, or a kernel that splits the keys, fills more of it.",
     "gemm": "A product with more rows or columns (a larger batch), or a kernel that splits the inner "
-    "dimension (split-K), would.",
-    "conv": "A larger batch, or a kernel that splits the inner dimension, would.",
+    "dimension (split-K), fills more of it.",
+    "conv": "A larger batch, or a kernel that splits the inner dimension, fills more of it.",
 }
 """What gives a launch more blocks, by what its kernel does."""
 
@@ -263,7 +263,7 @@ def _fix(launch: _Launch, use: KernelUse) -> str:
     full = launch.real.percent >= _NEARLY_FULL * launch.real.theoretical_percent
     if launch.real.limited_by == "grid" and not full:
         return (
-            "No kernel setting changes this: the launch has too few blocks to fill the GPU. "
+            "No kernel setting changes the occupancy: the launch has too few blocks to fill the GPU. "
             f"{_MORE_WORK[_family(use)]}"
         )
     return "Nothing to fix. Judge the kernel by the FLOP/s it reaches, not by occupancy."

@@ -199,5 +199,5 @@ _FIX: Final = {
     True: "Let the loader pin, DataLoader(..., pin_memory=True), or fill one pinned buffer again and again; "
     "then x.to(device, non_blocking=True). Calling pin_memory() in each step only moves the cost.",
     False: "Make a pinned buffer once, out = torch.empty(shape, dtype=dtype, pin_memory=True), and in each "
-    "step out.copy_(x, non_blocking=True); wait for an event (or synchronise once) before reading it.",
+    "step out.copy_(x, non_blocking=True); wait for an event (or synchronise once) before reading out.",
 }

@@ -72,8 +72,8 @@ def _finding(facts: Facts, idle: Idle, scope: ScopeFacts, pieces: Int64) -> Find
         cause="What records for the profiler needed the thread while it was in a call of the driver. The "
         "program has no part in it: this time is in no other finding, but it is in wall_time, cpu_time and "
         "gpu_idle of the calls that it fell into.",
-        fix="Read medians, or leave these calls out. schedule(wait=1, warmup=1, active=3) has the first "
-        "buffers ready before recording begins.",
+        fix="Read medians, or leave out the calls that the profiler held up. schedule(wait=1, warmup=1, "
+        "active=3) has the first buffers ready before recording begins.",
         evidence=trace.events(rows),
         subject=", ".join(sorted(names)),
         per_call=round(rows.size / len(scope.scope.calls), 1),

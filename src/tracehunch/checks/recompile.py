@@ -143,8 +143,9 @@ def _fix(compiled: Compiled, comparisons: list[Comparison]) -> str:
     if _is_new_code(compiled):
         return f"Define and compile the function once, outside the loop. {log}"
     return (
-        f"{log} If it is a size: torch._dynamo.mark_dynamic(x, dim) or torch.compile(dynamic=True); a Python "
-        "number: pass it as a tensor; an attribute of a module: keep it constant."
+        f"{log} If the guard is of a size: torch._dynamo.mark_dynamic(x, dim) or "
+        "torch.compile(dynamic=True); a Python number: pass it as a tensor; an attribute of a module: keep "
+        "it constant."
     )
 
 

@@ -38,13 +38,13 @@ from tracehunch.checks._fused_time import Estimate, from_matrix_time, from_matri
 from tracehunch.checks._matrix import matrix_products, unit_of
 from tracehunch.checks._peaks import Peaks, peaks_of
 from tracehunch.checks._scopes import durations_us
-from tracehunch.checks._sdpa_inputs import SdpaInputs, is_for_dropout, largest_inputs, obstacles
+from tracehunch.checks._sdpa_inputs import SdpaInputs, is_for_dropout, largest_inputs, obstacles, remedy
 from tracehunch.checks._sdpa_math import MATH_OP, MathCalls, math_calls, times_us, upcasts
 from tracehunch.checks._weight import on_average, severity
 from tracehunch.checks._words import at_source
 from tracehunch.facts.model import Facts
 from tracehunch.trace.model import Int64
-from tracehunch.units import count, join, plural, ratio, time_range_us, time_us
+from tracehunch.units import count, join, plural, printable, ratio, time_range_us, time_us
 from tracehunch.verdict import Confidence, Finding
 
 ID: Final = "sdpa-math-fallback"
@@ -70,15 +70,28 @@ def _finding(facts: Facts, math: MathCalls) -> Finding:
         severity="note" if is_for_dropout(inputs) else severity(facts, scope, _timed(math), saved),
         confidence=_confidence(facts, inputs),
         time_at_stake_us=saved,
-        summary=f"SDPA ran its math fallback: {steps} and {time_us(each_us)} a call"
+        summary=f"SDPA ran its math fallback: {steps} and {time_us(each_us)} an SDPA call"
         f"{on_average(times)}, {_slowdown(each_us, estimate)}{at_source(tree, int(math.rows[0]))}",
-        cause=f"{_why(inputs)} A fused kernel is expected to need {_range(estimate)} a call, estimated "
-        f"{estimate.how}; at stake is what lies above the upper end.",
+        cause=f"{_why(inputs)} A fused kernel is expected to need {_range(estimate)} an SDPA "
+        f"call, estimated {estimate.how}; at stake is what lies above the upper end{_of_several(math)}.",
         fix=_fix(inputs),
         evidence=tree.trace.events(np.concatenate([math.calls, math.rows])),
         subject=MATH_OP,
-        per_call=round(math.calls.size / len(scope.scope.calls), 1),
+        per_call=_per_call(math),
     )
+
+
+def _per_call(math: MathCalls) -> float:
+    """Return the SDPA calls in a call of their scope."""
+    return round(math.calls.size / len(math.scope.scope.calls), 1)
+
+
+def _of_several(math: MathCalls) -> str:
+    """Say whose calls the time at stake is for, where those of SDPA are not as many."""
+    number = _per_call(math)
+    scope = math.scope.scope
+    where = "the whole recording" if scope.kind == "whole" else f"a call of {printable(scope.name, 60)}"
+    return "" if number == 1 else f", for the {plural(number, 'SDPA call')} of {where}"
 
 
 def _timed(math: MathCalls) -> Int64:
@@ -165,11 +178,11 @@ def _described(inputs: SdpaInputs) -> str:
 def _fix(inputs: SdpaInputs | None) -> str:
     if is_for_dropout(inputs):
         return (
-            "Nothing, where training needs the dropout. In evaluation pass dropout_p=0.0 (model.eval() does "
-            "it for PyTorch's own modules): the fused kernel then runs by itself."
+            "Nothing to fix where training needs the dropout. In evaluation pass dropout_p=0.0 (model.eval() "
+            "sets it for PyTorch's own modules): the fused kernel then runs by itself."
         )
     if inputs is not None and obstacles(inputs):
-        return f"Change that; no backend has to be named then. {_ASK}"
+        return f"{remedy(inputs)} PyTorch then picks a fused kernel by itself. {_ASK}"
     return (
         "Leave the choice to PyTorch: call F.scaled_dot_product_attention outside any "
         "sdpa_kernel(SDPBackend.MATH), on 4-dimensional inputs whose last dimension is contiguous (on a GPU "

@@ -32,6 +32,7 @@ from typing import Final, Self
 
 from tracehunch.checks._activities import launched
 from tracehunch.checks._ancestry import called_op
+from tracehunch.checks._convolved import layout_fix
 from tracehunch.checks._matrix import identity_of
 from tracehunch.checks._peaks import peaks_of
 from tracehunch.checks._product_inputs import (
@@ -154,9 +155,8 @@ def _advice(facts: Facts, rows: Int64, *, fallback: bool, words: _Words) -> _Adv
     if identity is not None and identity.algorithm == "conv":
         return _Advice(
             f"The convolution's kernel for this layout and these channel counts does not use {words.matrix}.",
-            "model = model.to(memory_format=torch.channels_last) and the input likewise, with channel "
-            "counts that are multiples of 8; a transposed convolution whose stride equals its kernel size "
-            "can be a linear layer and a pixel shuffle.",
+            "Use channel counts that are multiples of 8; a transposed convolution whose stride equals its "
+            f"kernel size can be a linear layer and a pixel shuffle. {layout_fix(facts, rows)}",
         )
     return _Advice(
         f"The library chose a kernel without {words.matrix} for these shapes or this alignment.",

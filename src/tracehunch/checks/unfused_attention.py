@@ -208,8 +208,9 @@ def _fix(one: ByHand) -> str:
     if one.dropped:
         arguments.append("dropout_p=p")
     return (
-        f"F.scaled_dot_product_attention({', '.join(arguments)}) in place of the chain{aside}, with scale= "
-        "where it is not 1/sqrt(head dimension) and enable_gqa=True in place of repeated heads. Hugging Face "
+        f"F.scaled_dot_product_attention({', '.join(arguments)}) in place of attention by hand{aside}, with "
+        "scale= where it is not 1/sqrt(head dimension) and enable_gqa=True in place of repeated heads. "
+        "Hugging Face "
         'models take attn_implementation="sdpa", nn.MultiheadAttention need_weights=False.'
     )
 

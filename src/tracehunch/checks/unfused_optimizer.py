@@ -254,14 +254,14 @@ def _saving(facts: Facts, steps: Steps) -> _Saving:
 def _fix(name: str) -> str:
     if name in _FUSED:
         return (
-            f"torch.optim.{name}(..., fused=True): one kernel updates many tensors. Where that is not to be "
-            "had, foreach=True, the default on a GPU."
+            f"torch.optim.{name}(..., fused=True): one kernel updates many tensors. Where the fused form is "
+            "not to be had, foreach=True, the default on a GPU."
         )
     if name in _FOREACH:
         return (
             f"torch.optim.{name}(..., foreach=True), the default for parameters that are plain GPU tensors."
         )
     return (
-        "foreach=True or fused=True, if it has them; in an optimizer of your own use torch._foreach_ "
-        "functions on lists of tensors, or torch.compile its step."
+        "foreach=True or fused=True, if the optimizer has them; in an optimizer of your own use "
+        "torch._foreach_ functions on lists of tensors, or torch.compile its step."
     )

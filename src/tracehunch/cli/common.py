@@ -167,8 +167,19 @@ def write_whole(path: Path, data: bytes) -> None:
 
 
 def note(message: str) -> None:
-    """One line on stderr."""
-    click.echo(_defused(f"tracehunch: {message}"), err=True)
+    """One line on stderr; on a terminal as many as it takes."""
+    line = _defused(f"tracehunch: {message}")
+    is_terminal = getattr(sys.stderr, "isatty", bool)()  # a script may have put anything there
+    click.echo(_in_lines(line) if is_terminal else line, err=True)
+
+
+def _in_lines(text: str) -> str:
+    """Wrap a line to the terminal between words: what is to be copied stays whole."""
+    import textwrap  # noqa: PLC0415  # only where a person watches
+
+    return textwrap.fill(
+        text, _columns(), subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+    )
 
 
 def unknown_name(what: str, word: str, known: list[str]) -> TracehunchError:

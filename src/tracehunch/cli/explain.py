@@ -9,32 +9,33 @@ import click
 
 from tracehunch.cli import common
 from tracehunch.cli.failures import did_you_mean
-from tracehunch.cli.glossary import glossary, op_page, wrapped
+from tracehunch.cli.glossary import glossary, in_columns, op_page, titles, wrapped
 from tracehunch.cli.options import debug_option
+from tracehunch.errors import TracehunchError
 from tracehunch.units import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from tracehunch.facts.vocabulary import Key
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 _OP: Final = re.compile(r"[A-Za-z_]\w*::[A-Za-z_][\w.]*")
 
 
 @click.command("explain", context_settings={"ignore_unknown_options": True})  # "->" is part of names
-@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@click.argument("names", nargs=-1, metavar="[NAME]...")
 @debug_option
 def explain(names: tuple[str, ...]) -> int:
-    """Explain each NAME in words.
+    """Explain each NAME in words; without one, list the words there are.
 
     A NAME is a GPU kernel's name, the id of a finding, the key of a fact, or any other word that tracehunch
     prints: a notice's code, a column, a kind of scope. Quote kernel names: they hold characters that a shell
     would act on.
     """
+    if not names:
+        common.emit("".join(_listed()), None)
+        return common.FINE
     whole = " ".join(names).strip()
     text = _known(whole)  # a name that a shell took apart, such as Memcpy DtoD (Device -> Device)
     texts = [text] if text is not None else [_known(name.strip()) for name in names]
@@ -43,10 +44,29 @@ def explain(names: tuple[str, ...]) -> int:
     unknown = [at for at, text in enumerate(texts) if text is None]
     if unknown:
         word = whole if len(texts) == 1 else names[unknown[0]]
-        known = [*_findings(), *_facts(), *glossary()]
-        raise common.unknown_name("kernel rule, finding, fact or word for", word, known)
+        raise _unknown(word)
     common.emit("\n".join(_printed(text) for text in texts if text is not None), None)
     return common.FINE
+
+
+def _unknown(word: str) -> TracehunchError:
+    meant = did_you_mean(word, [*_findings(), *_facts(), *glossary()]).removeprefix("; ")
+    todo = meant or "tracehunch explain lists the words there are"
+    return TracehunchError(f"no kernel rule, finding, fact or word for {word!r}", todo=todo)
+
+
+def _listed() -> Iterator[str]:
+    """Yield the words that have a page, by kind, in columns."""
+    from tracehunch.facts.vocabulary import KEYS  # noqa: PLC0415  # as below
+
+    kinds = {
+        "Findings": list(_findings()),
+        "Facts": list(KEYS),
+        "Other words": sorted(titles(), key=str.lower),
+    }
+    for kind, words in kinds.items():
+        yield f"{kind}\n{in_columns(words)}\n"
+    yield "Also the name of any GPU kernel, quoted.\n"
 
 
 def _known(word: str) -> str | None:

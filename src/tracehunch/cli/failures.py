@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 USAGE: Final = 2
 INTERRUPTED: Final = 130  # 128 + SIGINT, as shells count
+_ALIKE: Final = 0.7
+"""How much two words must have in common for one to be meant by the other."""
 BROKEN_PIPE: Final = 141  # 128 + SIGPIPE; not 1, which would mean a finding
 
 
@@ -51,7 +53,7 @@ def tell(failure: BaseException, *, debug: bool) -> int:
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """``; did you mean X?``, or nothing where no known word is close."""
     lower = {one.lower(): one for one in known}
-    close = get_close_matches(word.lower(), lower, n=1)
+    close = get_close_matches(word.lower(), lower, n=1, cutoff=_ALIKE)
     return f"; did you mean {lower[close[0]]}?" if close else ""
 
 

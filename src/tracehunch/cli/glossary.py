@@ -6,10 +6,10 @@ import textwrap
 import tomllib
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 _WIDTH: Final = 80
 
@@ -17,12 +17,29 @@ _WIDTH: Final = 80
 @cache
 def glossary() -> Mapping[str, str]:
     """Word, in lower case -> its page."""
-    tables = tomllib.loads(Path(__file__).with_name("glossary.toml").read_text(encoding="utf-8"))
     return {
         name.lower(): _page(word, table)
-        for word, table in tables.items()
+        for word, table in _tables().items()
         for name in (word, *table.get("also", ()))
     }
+
+
+def titles() -> list[str]:
+    """Return each word as it is printed, without its other names."""
+    return list(_tables())
+
+
+def in_columns(words: Sequence[str]) -> str:
+    """Return words below each other in as many columns as a line holds, read downwards."""
+    wide = max(map(len, words), default=0) + 2
+    n_rows = -(-len(words) // max((_WIDTH - 2) // wide, 1))
+    rows = (words[at::n_rows] for at in range(n_rows))
+    return "".join("  " + "".join(f"{word:<{wide}}" for word in row).rstrip() + "\n" for row in rows)
+
+
+@cache
+def _tables() -> dict[str, dict[str, Any]]:
+    return tomllib.loads(Path(__file__).with_name("glossary.toml").read_text(encoding="utf-8"))
 
 
 def op_page(name: str) -> str:

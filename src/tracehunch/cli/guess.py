@@ -39,6 +39,11 @@ class Guesses(click.Group):
             return word, program, args  # its help is that of 'tracehunch guess module:function --help'
         if word not in self.commands and not word.startswith("-"):
             if Path(word).exists():
+                if word.endswith(".py"):
+                    raise click.UsageError(
+                        f"{word} is a program; name what to run: tracehunch guess {word}:FUNCTION --gpu h200",
+                        ctx,
+                    )
                 raise click.UsageError(f"{word} is a file; did you mean tracehunch guess --from {word}?", ctx)
             there = f"; there are {', '.join(self.commands)}, --from TRACE and --why TRACE"
             raise click.UsageError(f"cannot guess {word!r}{did_you_mean(word, self.commands) or there}", ctx)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -28,6 +29,18 @@ _FOREIGN_BUILDS: Final = {"nvidia": ("cpu", "rocm", "xpu"), "amd": ("cpu", "cu",
 """By a GPU's vendor, how tags of builds begin that do not run on it."""
 
 
+class _Gpu(click.Option):
+    """``--gpu``; who leaves it out is told that it is a name, and that none is needed."""
+
+    def process_value(self, ctx: click.Context, value: Any) -> Any:
+        """Take the value, or say what to give."""
+        try:
+            return super().process_value(ctx, value)
+        except click.MissingParameter:
+            what = "Missing option '--gpu': what to guess for, as --gpu h200; no GPU is needed"
+            raise click.UsageError(what, ctx) from None
+
+
 def environment_options(command: Command) -> Command:
     """``--gpu``, ``--torch``, ``--cudnn``: ``gpu: str``, ``torch_version: str``, ``cudnn: int | None``."""
     return _environment_options(command, torch_required=True)
@@ -49,7 +62,11 @@ def _environment_options(command: Command, *, torch_required: bool) -> Command:
     )(command)
     command = click.option("--torch", "torch_version", metavar="VERSION", help=version, **presence)(command)
     return click.option(
-        "--gpu", required=True, metavar="NAME", help="As h200, a100-80-sxm or 'NVIDIA H100 PCIe'."
+        "--gpu",
+        required=True,
+        cls=_Gpu,
+        metavar="NAME",
+        help="As h200, a100-80-sxm or 'NVIDIA H100 PCIe'.",
     )(command)
 
 
@@ -107,8 +124,8 @@ def gpu_of(name: str) -> Gpu:
         return gpu_named(name)
     except GuessError as error:
         keys = [one.key for one in all_gpus()]
-        words = dict.fromkeys([key.split("-")[0] for key in keys] + keys)  # a key's first word may do
-        words.pop(name.lower(), None)  # which is what several begin with
+        first = Counter(key.split("-")[0] for key in keys)  # a key's first word will do, where it is its own
+        words = [*(word for word, number in first.items() if number == 1), *keys]
         meant = "" if "several" in error.what else did_you_mean(name, words).removeprefix("; ")
         raise GuessError(error.what, error.why, f"{meant} {error.todo}" if meant else error.todo) from None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shlex
 import sys
@@ -35,6 +36,9 @@ _VENDORS: Final = ("NVIDIA ", "AMD ", "TESLA ")
 
 _HIDING: Final = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES")
 """Set to nothing, they hide a machine's GPUs from the drivers."""
+
+_REFUSALS: Final = "torch._subclasses.fake_tensor"
+"""The logger of ops without data, which writes a traceback for each that fails."""
 
 
 @click.command("MODULE:FUNCTION")
@@ -83,7 +87,11 @@ def program(
     of any size is made at once. MODULE is a module's name, or a file: train.py:make_step.
     """
     chosen = common.pick_format(output_format, output, FORMATS)
-    with _gpus_hidden(), redirect_stdout(sys.stderr):  # what the program prints is no part of the guess
+    with (
+        _gpus_hidden(),
+        _quiet_refusals(),
+        redirect_stdout(sys.stderr),
+    ):  # what the program prints is no part of the guess
         torch_version = torch_version or _installed()
         env = environment_of(gpu, torch_version, cudnn)
         guess = _guess(target, env, compiled=compiled, values=values)
@@ -140,6 +148,21 @@ def _gpus_hidden() -> Iterator[None]:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
+
+
+@contextmanager
+def _quiet_refusals() -> Iterator[None]:
+    """Keep out of the way what torch logs of an op that refuses its inputs: the error says it in a line."""
+    log = logging.getLogger(_REFUSALS)
+    log.addFilter(_never)
+    try:
+        yield
+    finally:
+        log.removeFilter(_never)
+
+
+def _never(record: logging.LogRecord) -> bool:
+    return record.levelno >= logging.CRITICAL
 
 
 def _installed() -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
@@ -51,7 +51,7 @@ def input_causes(change: Change, before: Tree, after: Tree, *, same_environment:
         found = True
         yield cause
     if not found and same_environment:
-        yield _unexplained(same_inputs=bool(first and second))
+        yield _unexplained("op" if _is_op(change) else "kernel", same_inputs=bool(first and second))
 
 
 def inputs_of_its_op(change: Change, scene: Scene) -> Iterator[Cause]:
@@ -151,9 +151,15 @@ def _moved(tree: Tree, uses: Sequence[Use]) -> tuple[int, float] | None:
     return int(np.sort(sizes)[(at.size - 1) // 2]), float(sizes.sum()) * 1e9 / float(lengths.sum())
 
 
-def _unexplained(*, same_inputs: bool) -> Cause:
+def _is_op(change: Change) -> bool:
+    """Tell changes of ops, which have no kernel and no launch, as in a trace of a CPU."""
+    return all(use.kind == "op" for use in (*change.before, *change.after))
+
+
+def _unexplained(what: Literal["op", "kernel"], *, same_inputs: bool) -> Cause:
     if same_inputs:
-        text = "same kernel, launches and inputs: clocks, power, caches, or work that runs beside it"
+        same = {"op": "same op, calls and inputs", "kernel": "same kernel, launches and inputs"}[what]
+        text = f"{same}: clocks, power, caches, or work that runs beside it"
         return Cause("same-kernel", text, "medium")
-    text = "the same kernel as often; whether its inputs differ, record_shapes=True on both sides would tell"
+    text = f"the same {what} as often; whether its inputs differ, record_shapes=True on both sides would tell"
     return Cause("inputs-unknown", text, "low")

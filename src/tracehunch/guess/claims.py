@@ -92,9 +92,18 @@ def known_key(written: str) -> str:
     for key in (written, written.removesuffix("_us"), written.replace("_", ".", 1)):
         if key in KEYS:
             return key
-    near = difflib.get_close_matches(written[:64].lower(), [*KEYS, *NOT_KEYS], n=1)
-    hint = f"did you mean {near[0]}?" if near else f"keys are {', '.join(sorted(KEYS))}"
-    raise GuessError(f"unknown key {written!r}", "", hint)
+    word, known = written[:64].lower(), [*KEYS, *NOT_KEYS]
+    near = difflib.get_close_matches(word, known, n=1, cutoff=_ALIKE) or [
+        one for one in known if len(word) >= _TELLING and one.startswith(word)
+    ]
+    some = f"keys are {', '.join(_USUAL)} and others; tracehunch explain lists all"
+    raise GuessError(f"unknown key {written!r}", "", f"did you mean {near[0]}?" if near else some)
+
+
+_ALIKE: Final = 0.7
+_TELLING: Final = 3
+"""Letters with which a key that begins with them may be meant."""
+_USUAL: Final = ("kernels", "copies", "leaf_ops", "gpu_time", "wall_time", "sdpa.backend", "dominant")
 
 
 def _each(key: str, value: object) -> Sequence[object]:

@@ -47,7 +47,8 @@ def _confront_one(claim: Claim, scope: ScopeFacts, facts: Facts) -> Told | Canno
         return CannotTell(claim.key, claim.scope, reason)
     if claim.relation == "leads":
         claimed = claim.expected if isinstance(claim.expected, tuple) else (claim.expected,)
-        return Told(claim, fact, scope, ops_lead([str(op) for op in claimed], fact, scope.scope, facts.tree))
+        seen, leading = ops_lead([str(op) for op in claimed], fact, scope.scope, facts.tree)
+        return Told(claim, seen, scope, leading)
     return Told(claim, fact, scope, holds(claim, fact.value))
 
 

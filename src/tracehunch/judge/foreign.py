@@ -1,11 +1,14 @@
 """Times that were claimed for other hardware than a trace is from: refused, for they do not carry over."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from tracehunch.errors import GuessError
 from tracehunch.guess.context import HARDWARE, context_of, difference
 from tracehunch.guess.model import Guess
+from tracehunch.guess.scopes import STEP
 from tracehunch.trace.model import Trace
+from tracehunch.tree.names import STEP as IN_TRACE
 from tracehunch.verdict import CannotTell
 
 
@@ -31,6 +34,17 @@ def settle_times(guess: Guess, trace: Trace) -> tuple[Guess, tuple[CannotTell, .
             )
     if "device" in context_of(trace):
         return guess, ()
-    reason = f"the trace names no GPU, and the time was claimed for {guess.context[wanted[0]]}"
-    untold = tuple(CannotTell(claim.key, claim.scope, reason) for claim in times)
+    reason = f"the trace names no GPU, and the time was claimed for {_hardware(guess.context)}"
+    untold = tuple(CannotTell(claim.key, _in_trace(claim.scope), reason) for claim in times)
     return replace(guess, claims=tuple(claim for claim in guess.claims if claim.unit != "us")), untold
+
+
+def _hardware(context: Mapping[str, str]) -> str:
+    """Name the GPU of a guess: one that was made without a trace says which of the known ones it is for."""
+    names = (context.get("device"), context.get("gpu"))
+    return next(filter(None, names), f"compute capability {context.get('compute_capability', '')}")
+
+
+def _in_trace(scope: str) -> str:
+    """Return what the scope of a claim is called in traces, as the other claims are told."""
+    return IN_TRACE if scope in STEP else scope

@@ -10,6 +10,7 @@ from tracehunch.guess.model import Claim
 from tracehunch.judge.compare import excess
 from tracehunch.judge.confront import Told
 from tracehunch.judge.explain import EXPERT, explaining
+from tracehunch.judge.misspelt import slip_in
 from tracehunch.trace.model import UNKNOWN_NS
 from tracehunch.tree import NONE, Scope
 from tracehunch.verdict import SEVERITIES, Finding, Severity, Surprise
@@ -55,6 +56,7 @@ def surprise(
         explained_by=explained,
         time_at_stake_us=_time_of_excess(fact, more, facts) if fact.unit == "us" or not saving else saving,
         evidence=_evidence(fact, causes, scope, facts),
+        slip=slip_in(claim, facts),
     )
 
 

@@ -50,5 +50,5 @@ def _report(profile: Profiled) -> str:
     chosen = (profile.label, *(one for one in scopes if one != profile.label))
     selection = Selection(scopes=chosen, top=_TOP)
     columns = shutil.get_terminal_size().columns
-    view = View(width=max(_NARROWEST, min(columns, _WIDEST)))
+    view = View(width=max(_NARROWEST, min(columns, _WIDEST)), interactive=True)
     return terminal.render(profile.look, view=view, selection=selection, source=str(profile.trace_path))

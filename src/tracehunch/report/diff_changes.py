@@ -15,6 +15,7 @@ from tracehunch.units import count, elide, join, plural, printable, time_us
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from collections.abc import Set as AbstractSet
 
     from tracehunch.compare.model import Change, ChangeKind, Diff, ScopeDiff, Use
     from tracehunch.tree import Tree
@@ -178,7 +179,8 @@ def _both(change: Change) -> list[str]:
 def _uses_text(uses: Sequence[Use]) -> str:
     """``20 kernels, 2.617 ms: aten::bmm (cublas gemm fp32) 539.4 us, ... and 13 more``."""
     ordered = sorted(uses, key=lambda use: -use.time.value)
-    parts = [f"{_short(use)} {time_us(use.time.value)}" for use in ordered[:_NAMED]]
+    names = {use.op.removeprefix(ENGINE) for use in uses if not use.op.startswith(ENGINE)}
+    parts = [f"{_short(use, names)} {time_us(use.time.value)}" for use in ordered[:_NAMED]]
     more = f" and {len(ordered) - _NAMED} more" if len(ordered) > _NAMED else ""
     if len(uses) == 1:
         return f"{_amount(uses)}, {time_us(uses[0].time.value)} a call: {_name(uses[0])}"
@@ -208,8 +210,11 @@ def _name(use: Use) -> str:
     return f"{identity_text(use.identity)}, {name}"
 
 
-def _short(use: Use) -> str:
-    op = elide(printable(use.op.removeprefix(ENGINE) or use.name), _OP)
+def _short(use: Use, others: AbstractSet[str]) -> str:
+    """Name a use by its op. ``others``: nodes of autograd named beside the engine's calls."""
+    name = use.op.removeprefix(ENGINE)
+    engine = "autograd engine's " if use.op.startswith(ENGINE) and name in others else ""
+    op = f"{engine}{elide(printable(name or use.name), _OP)}"
     return f"{count(use.per_call)} x {op}" if use.per_call != 1 else op
 
 

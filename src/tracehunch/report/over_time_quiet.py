@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from tracehunch.compare.over_time.calls import ALONE, COLLECTIVE
 from tracehunch.compare.over_time.model import COMPUTE
 from tracehunch.report.over_time_facts import DERIVED, change_of, name_of, value_text
-from tracehunch.report.over_time_words import SCOPE_WIDTH, place_text, worst_first
+from tracehunch.report.over_time_words import SCOPE_WIDTH, since_text, worst_first
 from tracehunch.units import elide, join, plural, printable, time_us
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def _of_a_scope_first(drift: Drift) -> tuple[bool, float]:
 
 def _who_runs_ahead(run: Run, drift: Drift, waits: Drift) -> str:
     kernels, collectives = (_level(one.levels[-1]) - _level(one.levels[0]) for one in (drift, waits))
-    since = f"from {place_text(drift.at[0], run)} on" if drift.at else "over time"
+    since = since_text(drift.at[0], run, drift.scope) if drift.at else "over time"
     subject = f"{run.label}, {since}" if run.label else since
     why = "who runs ahead changed: " if kernels * collectives > 0 else ""
     tested = any((one.scope, one.key) == (drift.scope, ALONE) for one in run.drifts)

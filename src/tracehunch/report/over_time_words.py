@@ -10,6 +10,7 @@ from tracehunch.compare.over_time.model import COMPUTE
 from tracehunch.report.over_time_facts import FactText, fact_texts
 from tracehunch.report.over_time_ranks import are_many, numbers_told, texts_told
 from tracehunch.report.ranks_words import ranks_text
+from tracehunch.trace.model import ABSENT
 from tracehunch.units import count, elide, join, plural, printable, time_us
 from tracehunch.verdict import SEVERITIES
 
@@ -109,7 +110,7 @@ def _head(run: Run, shift: Shift) -> str:
     if shift.kind == "trend":
         return f"{scope}: {what} all the time"
     assert shift.place is not None
-    return f"{scope}: {what} from {place_text(shift.place, run)} on"
+    return f"{scope}: {what} {since_text(shift.place, run, shift.scope)}"
 
 
 def _what(shift: Shift) -> str:
@@ -146,6 +147,27 @@ def place_text(place: Place, run: Run) -> str:
     if any(notice.code == "steps-restart" for notice in run.notices) or len(run.cycles) > 1:
         return f"{where} (cycle {place.cycle + 1} of {len(run.cycles)})"
     return where
+
+
+def since_text(place: Place, run: Run, scope: str) -> str:
+    """Return when a scope changed: ``from step 12 on``, or between which steps, as far as was recorded."""
+    where = place_text(place, run)
+    before = _last_before(place, run, scope)
+    return f"from {where} on" if before is None else f"from between steps {count(before)} and {where[5:]} on"
+
+
+def _last_before(place: Place, run: Run, scope: str) -> int | None:
+    """Return the step of a scope's call before one; None where every step in between was recorded."""
+    if place.step is None or any(notice.code == "steps-restart" for notice in run.notices):
+        return None
+    calls = [one.step for cycle in run.cycles for name, one in cycle.scopes.items() if name == scope]
+    before = [int(one) for steps in calls for one in steps.tolist() if ABSENT != one < place.step]
+    if not before:
+        return None
+    last = max(before)
+    steps = [one.step for cycle in run.cycles for one in cycle.scopes.values() if one.kind == "step"]
+    recorded = {int(one) for some in steps for one in some.tolist() if last < one < place.step}
+    return last if len(recorded) < place.step - last - 1 else None
 
 
 def _costs(some: Sequence[tuple[Run, Shift]], shift: Shift) -> str:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from tracehunch.report.json_report import Object, json_text
-from tracehunch.report.layout import Column, Line, View, heading, paragraph, table
-from tracehunch.units import count, elide, plural, printable, time_us
+from tracehunch.report.layout import Column, Line, Span, View, heading, paragraph, table
+from tracehunch.report.program_names import room_for_names, short_names
+from tracehunch.units import count, plural, printable, time_us
 
 if TYPE_CHECKING:
     from tracehunch.predict.program.compiled_guess import CompiledGuess, KernelRow, RegionGuess
 
-_WIDTH: Final = 46
 _SHOWN: Final = 8
 
 
@@ -83,8 +83,11 @@ def _region_lines(region: RegionGuess, view: View) -> list[Line]:
         return lines
     columns = [Column("generated kernel", "left", cut="middle"), Column("launches"), Column("GPU time")]
     rows = sorted(region.kernels, key=lambda row: -(row.gpu_time_us or 0) * row.launches)
-    cells = [[elide(row.kernel.name, _WIDTH), count(row.launches), _time(row)] for row in rows[:_SHOWN]]
-    lines += table(columns, cells, view)
+    cells: list[list[Span | str]] = [
+        [row.kernel.name, count(row.launches), _time(row)] for row in rows[:_SHOWN]
+    ]
+    names = short_names([row.kernel.name for row in rows[:_SHOWN]], room_for_names(columns, cells, view))
+    lines += table(columns, [[name, *row[1:]] for name, row in zip(names, cells, strict=True)], view)
     more = len(rows) - _SHOWN
     return [*lines, *(paragraph(f"and {plural(more, 'kernel')} more", view, indent=4) if more > 0 else [])]
 

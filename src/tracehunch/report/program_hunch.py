@@ -12,6 +12,7 @@ from tracehunch.guess.scopes import STEP
 from tracehunch.guess.write import write_hunch
 from tracehunch.predict.program.claims import EVERY, claims_of, scopes_of
 from tracehunch.predict.program.compiled_guess import claims as compiled_claims
+from tracehunch.predict.program.known import known_of
 from tracehunch.report import program_words as words
 
 if TYPE_CHECKING:
@@ -42,7 +43,8 @@ def render(guess: ProgramGuess, scope: str, *, device: str | None = None, torch:
         _scope_meaning(scope),
     ]
     comments += [f"Cannot tell: {words.untold(one)}" for one in guess.cannot_tell]
-    return write_hunch(Guess(claims, _context(guess, device, torch)), comments, datetime.now(UTC))
+    made = Guess(claims, _context(guess, device, torch), known_of(guess, scope))
+    return write_hunch(made, comments, datetime.now(UTC))
 
 
 def _scope_meaning(scope: str) -> str:

@@ -7,7 +7,7 @@
  "totals": {"kernels", "copies", "memsets", "gpu_time_us", "low_us", "high_us", "roofline_us", "flops",
             "bytes", "cpu_time_us", "cpu_low_us", "cpu_high_us", "profiled_cpu_time_us",
             "launch_cost_us", "op_cost_us", "module_cost_us", "bound": "gpu" | "launch" | "either",
-            "at_least": false},
+            "at_least": false, "ranges": {"kernels": [low, high], ...}},
  "dominant": [{"op", "share"}],
  "ops": [{"op", "module", "calls", "kernels", "copies", "memsets", "gpu_time_us", "low_us", "high_us",
           "roofline_us", "flops", "bytes", "bound", "called": [ops], "lines": [...], "confidence",
@@ -17,6 +17,7 @@
            "hazards": [{"id", "words"}]}],
  "findings": [{"id", "scope", "severity", "confidence", "time_at_stake_us", "summary", "cause", "fix",
                "line"}],
+ "smaller_findings": [the same of those with next to nothing at stake],
  "cannot_tell": [{"op", "count", "reason", "open", "modules", "line", "remedy"}],
  "compiled": {"inductor", "mode", "regions_run", "graph_breaks": [{"reason", "line", "remedy"}],
               "recompiles": [{"function", "call", "reason", "line"}], "steady",
@@ -25,7 +26,8 @@
 ```
 
 `op` is the op under which a trace shows the launches, `called` what the program called. What cannot be told
-is absent; counts of a row with `untold` calls are at least so many. `sdpa` has an entry for each module.
+is absent; counts of a row with `untold` calls are at least so many. `ranges` has those of the total counts
+that are not sure. `sdpa` has an entry for each module.
 """
 
 from __future__ import annotations
@@ -80,6 +82,7 @@ def program_object(guess: ProgramGuess) -> Object:
         "modules": [_module(row) for row in guess.modules],
         "sdpa": [one for group in guess.sdpa for one in _sdpa(group)],
         "findings": [_finding(one) for one in guess.findings],
+        "smaller_findings": [_finding(one) for one in guess.smaller],
         "cannot_tell": [_untold(one) for one in guess.cannot_tell],
         **({} if guess.compiled is None else {"compiled": compiled_object(guess.compiled)}),
     }
@@ -118,8 +121,14 @@ def _totals(totals: Totals) -> Object:
             "module_cost_us": host.module_us,
             "bound": totals.bound,
             "at_least": totals.at_least,
+            "ranges": None if totals.at_least else _ranges(totals),
         }
     )
+
+
+def _ranges(totals: Totals) -> Object:
+    """Return the least and the most to expect of counts that are not sure."""
+    return {key: [low, high] for key, (low, high) in totals.ranges.items() if low != high}
 
 
 def _op(row: OpRow) -> Object:

@@ -85,8 +85,9 @@ def _sdpa(guess: ProgramGuess) -> Iterator[str]:
 
 def _findings(guess: ProgramGuess) -> Iterator[str]:
     yield from ("", "### Findings that can be known beforehand", "")
+    little = words.smaller(guess)
     if not guess.findings:
-        yield "none"
+        yield "none of weight" if little else "none"
     for one in guess.findings:
         said = words.stake(one)
         where = f" in {code(one.scope)}" if one.scope else ""
@@ -95,3 +96,5 @@ def _findings(guess: ProgramGuess) -> Iterator[str]:
         yield from (
             f"  * {label}: {text(why)}" for label, why in (("cause", one.cause), ("fix", one.fix)) if why
         )
+    if little:
+        yield from ("", text(little))

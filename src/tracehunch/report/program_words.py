@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 UNKNOWN: Final = "?"
 _LEADERS: Final = 5
+_SMALLER: Final = 4
+"""Small findings that are named; more are counted."""
 _MODULES: Final = 3
 """Modules that are named; more are counted."""
 
@@ -52,12 +54,7 @@ def amounts(totals: Totals) -> list[tuple[str, str]]:
     """Return the totals, a label and a text each."""
     found = totals.amounts
     least = "at least " if totals.at_least else ""
-    counts = [
-        f"{least}{plural(found.kernels, 'kernel')}",
-        plural(found.copies, "copy", "copies"),
-        plural(found.memsets, "memset"),
-    ]
-    said = [("launches", ", ".join(counts))]
+    said = [("launches", f"{least}{', '.join(_counts(totals))}")]
     if found.time is None:
         said.append(("GPU time", "cannot be told"))
     else:
@@ -69,6 +66,43 @@ def amounts(totals: Totals) -> list[tuple[str, str]]:
     if totals.bound is not None:
         said.append(("limit", BOUND[totals.bound]))
     return said
+
+
+def _counts(totals: Totals) -> list[str]:
+    """Return each count; one that is not sure as "97 to 113 kernels (105)"."""
+    found = totals.amounts
+    told = []
+    for key, number, noun in (
+        ("kernels", found.kernels, "kernel"),
+        ("copies", found.copies, "copy"),
+        ("memsets", found.memsets, "memset"),
+    ):
+        low, high = totals.ranges.get(key, (number, number))
+        if totals.at_least or low == high:
+            told.append(plural(number, noun, key))
+        else:
+            told.append(f"{count(low)} to {plural(high, noun, key)} ({count(number)})")
+    return told
+
+
+def smaller(guess: ProgramGuess) -> str:
+    """Return a line on the findings that are too small for a place of their own, "" for none."""
+    found = guess.smaller
+    if not found:
+        return ""
+    named = [_briefly(one) for one in found[:_SMALLER]]
+    more = len(found) - len(named)
+    rest = [f"{count(more)} more"] if more else []
+    all_of = " (--format json has them whole)"
+    return printable(f"{count(len(found))} smaller: {'; '.join([*named, *rest])}{all_of}")
+
+
+def _briefly(one: Foreseen) -> str:
+    """Return ``hidden-copy: aten::cat at model.py:7 (0.42 us)``."""
+    what = f": {one.subject}" if one.subject else ""
+    where = f" at {one.line}" if one.line else ""
+    said = f" ({time_us(one.time_at_stake_us)})" if one.time_at_stake_us > 0 else ""
+    return f"{one.id}{what}{where}{said}"
 
 
 def host_time(totals: Totals) -> str:

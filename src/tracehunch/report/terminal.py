@@ -108,14 +108,23 @@ def _findings(look: Look, view: View, selection: Selection) -> list[Line]:
         lines += finding_lines(one, view)
     for one in notes[in_full:]:
         lines += [(), *_finding_head(one, view), *paragraph(one.summary, view, indent=4)]
-    if more:
-        lines += [(), (Span(f"  {more}", "dim"),)]
+    lines += _left_out(len(notes[in_full:]), more, view)
     unknown = finding_texts.untold(look, selection)
     if unknown:
         lines += [()] if found else []
     for text in unknown:
         lines += paragraph(text, view, first=("  ", Span("cannot tell", "bold"), "  "), indent=4, style="dim")
     return lines
+
+
+def _left_out(n_brief: int, more: str, view: View) -> list[Line]:
+    """Say what --all would add: the causes and fixes of notes that are told in brief, and more findings."""
+    brief = f"Left out: causes and fixes of {'a note' if n_brief == 1 else plural(n_brief, 'note')}; --all"
+    if n_brief and more:
+        return [(), *paragraph(f"{brief.removesuffix('; --all')}, and {more}", view, indent=2, style="dim")]
+    if n_brief:
+        return [(), *paragraph(f"{brief} shows them", view, indent=2, style="dim")]
+    return [(), (Span(f"  {more}", "dim"),)] if more else []
 
 
 def finding_lines(one: FindingText, view: View) -> list[Line]:

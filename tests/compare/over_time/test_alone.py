@@ -93,7 +93,7 @@ def test_it_is_said_among_the_rest():
     text = " ".join(over_time_terminal.render(report).split())
     assert "Nothing changed over time." in text
     assert text.count("who runs ahead changed") == 1
-    assert f"from step {FROM} (cycle 4 of 6) on" in text
+    assert f"from between steps {FROM - 3} and {FROM} (cycle 4 of 6) on" in text
 
 
 @pytest.mark.parametrize("waits", [NEVER, ALWAYS, later, earlier, now_and_then])

@@ -31,6 +31,46 @@ def program(**changes):
     return CompiledProgram(**(given | changes))
 
 
+def by_hand(softmax="_softmax", **changes):
+    """Attention by hand as Inductor leaves it: products with the place for their result, a kernel between."""
+    q, k = tensor((64, 1024, 64), "bf16"), tensor((64, 64, 1024), "bf16")
+    scores = tensor((64, 1024, 1024), "bf16")
+    kernel = GeneratedKernel(
+        "triton_per_fused_0", "per", ("mul", softmax, "prepare_softmax_online"), 2**28, 2**26, 1024
+    )
+    on_gpu = {"devices": ("cuda",) * 3, "output_devices": ("cuda",), "line": "model.py:9"}
+    calls = (
+        OpCall("aten::bmm", tensors=(q, k, scores), outputs=(scores,), **on_gpu),
+        OpCall(kernel.name, tensors=(scores, tensor((4, 16, 1024, 1024), "bf16")), devices=("cuda",) * 2),
+        OpCall("aten::bmm", tensors=(scores, q, q), outputs=(q,), **on_gpu),
+    )
+    given = {"program": Program("p", calls, torch="2.11.0"), "runs": (Run(0, 0, 3),), "launches": {1: kernel}}
+    return program(**(given | changes))
+
+
+def test_attention_that_stays_by_hand_when_compiled_is_a_finding():
+    found = guess_compiled(by_hand(), H200).findings
+    (one,) = [one for one in found if one.id == "unfused-attention"]
+    assert (one.severity, one.line, one.count) == ("warning", "model.py:9", 1)
+    assert "bmm, mul, _softmax, bmm, which Inductor did not turn into SDPA" in one.cause
+    other = guess_compiled(by_hand("_log_softmax"), H200).findings
+    assert "unfused-attention" not in {one.id for one in other}
+
+
+def test_a_compiled_program_that_waits_for_the_host_is_not_told_to_compile():
+    """Whether or not something runs outside regions."""
+    small = tensor((64,), "bf16")
+    calls = tuple(OpCall("aten::neg", tensors=(small,), outputs=(small,)) for _ in range(40))
+    given = {"program": Program("p", calls, torch="2.11.0"), "launches": {}}
+    for runs in ((Run(0, 0, 40),), (Run(0, 0, 20),)):
+        guess = guess_compiled(program(**given, runs=runs), H200)
+        assert guess.totals.bound == "launch"
+        (one,) = [one for one in guess.findings if one.id == "overhead-bound"]
+        assert "fuses" not in one.fix
+        assert "CUDA graphs" in one.fix
+        assert "optimizer" not in one.fix
+
+
 def test_time_of_a_generated_kernel_grows_with_its_bytes():
     small = generated_activities(GELU, H200)
     large = generated_activities(GeneratedKernel(GELU.name, "poi", GELU.ops, 10 * GELU.bytes), H200)

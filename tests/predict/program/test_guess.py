@@ -109,37 +109,6 @@ def test_sdpa_says_why_other_backends_refuse(attention, guess):
     assert one.call == "q (2,16,512,64), k (2,4,512,64), fp32, causal, enable_gqa"
 
 
-def test_a_transformer_layer_in_one_op_is_what_it_is_made_of(make, guess):
-    width, inner = 512, 2048
-    row = (width,)
-    shapes = [
-        (3 * width, width), (3 * width,), (width, width), row, row, row, row, row, (inner, width), (inner,),
-        (width, inner), row,
-    ]  # fmt: skip
-    weights = [(shape, "bf16") for shape in shapes]
-    options = {"embed_dim": width, "num_heads": 8}
-    layer = "aten::_transformer_encoder_layer_fwd"
-    found = guess(make(layer, ((16, 256, width), "bf16"), *weights, options=options))
-    kernels = {row.op: row.amounts.kernels for row in found.by_op}
-    assert kernels == {
-        "aten::addmm": 3, "aten::_addmm_activation": 1, "aten::_cudnn_attention_forward": 1, "aten::add_": 2,
-        "aten::native_layer_norm": 2,
-    }  # fmt: skip
-
-
-@pytest.mark.parametrize(("asked", "told"), [(False, True), (True, False)])
-def test_attention_in_one_op_is_known_where_no_weights_are_asked_for(make, guess, asked, told):
-    width = 512
-    one, row = ((16, 256, width), "bf16"), ((width,), "bf16")
-    weights = [((3 * width, width), "bf16"), ((3 * width,), "bf16"), ((width, width), "bf16"), row]
-    options = {"embed_dim": width, "num_head": 8} | ({} if asked else {"need_weights": False})
-    found = guess(make("aten::_native_multi_head_attention", one, one, one, *weights, options=options))
-    kernels = {row.op: row.amounts.kernels for row in found.by_op}
-    assert bool(found.cannot_tell) is not told
-    if told:
-        assert kernels == {"aten::addmm": 2, "aten::_cudnn_attention_forward": 1}
-
-
 def test_products_in_tf32_are_timed_so_and_leave_memsets_open(make, guess):
     product = make("aten::mm", ((4096, 4096), "fp32"), ((4096, 4096), "fp32"), out=[((4096, 4096), "fp32")])
     slow, fast = guess(product), guess(product, settings={"float32_matmul_precision": "high"})

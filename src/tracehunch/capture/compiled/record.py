@@ -53,6 +53,8 @@ _CALLS: Final = 3
 _FRAME: Final = "Torch-Compiled Region"
 """How a profile names the run of a frame that was compiled."""
 
+_CAUSE: Final = re.compile(r""": got \w+\(['"](.*)['"]\)$""", re.MULTILINE)
+"""What an operation itself said, in the text of a compiler's error."""
 _NO_GRADIENT: Final = re.compile(r"(\S+): an autograd kernel was not registered")
 
 _TUNED: Final = (
@@ -272,7 +274,8 @@ def _of_compiler(error: BaseException) -> bool:
 def _said(error: BaseException) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     said = next((line for line in lines if "backend=" not in line), type(error).__name__)
-    return said[:300]
+    cause = _CAUSE.search(str(error))
+    return (said if cause is None else f"{said}: {cause[1].removesuffix('.')}")[:300]
 
 
 @contextmanager

@@ -10,10 +10,13 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
+from tracehunch.capture.program.fast_path import fast_path
 from tracehunch.capture.program.recurrent import recurrent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from tracehunch.predict.environment import Environment
 
 _GPU: Final = ("AutogradCUDA", "CUDA")
 
@@ -22,13 +25,13 @@ KERNELS: Final = ("silu_backward", "mish_backward", "_fused_rms_norm")
 
 
 @contextmanager
-def composites(torch: Any, instead: dict[str, Any]) -> Iterator[None]:
+def composites(torch: Any, env: Environment, instead: dict[str, Any]) -> Iterator[None]:
     """Let operations on tensors of the GPU be composed as CUDA builds do, and as `instead` says, by name.
 
     What is done instead of an operation is put into `instead`: in inference mode the recording meets
     operations whole, before these are asked.
     """
-    instead.update(_replacements(torch))
+    instead.update({**_replacements(torch), **fast_path(torch, env)})
     library = torch.library.Library("aten", "IMPL")
     try:
         for name in KERNELS:

@@ -96,9 +96,10 @@ class Dispatch:
             return self._annotation(func, args, kwargs)
         if func.namespace in ("prim", "prims"):
             return func(*args, **kwargs)
-        if self.torch.is_inference_mode_enabled() and self._is_composed(func):
+        composition = self._composition(func, args) if self.torch.is_inference_mode_enabled() else None
+        if composition is not None:
             with mode:
-                return self._composition(func, args)(*args, **kwargs)
+                return composition(*args, **kwargs)
         return self._single_call(func, args, kwargs)
 
     def _single_call(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -178,16 +179,15 @@ class Dispatch:
         self.tape.obstacle(f"{name} is recorded as one call: what it runs depends on its compilation")
         return made
 
-    def _is_composed(self, func: Any) -> bool:
-        """Whether an operation is only made of others; it gets here whole in inference mode."""
+    def _composition(self, func: Any, args: Any) -> Callable[..., Any] | None:
+        """Return what an operation is made of, on the GPU or off it; it gets here whole in inference mode."""
+        name = func.name()
+        found = self.instead.get(name.removeprefix("aten::"))
+        if found is not None and any(one.device.type == "cuda" for one in flat(args, self.torch.is_tensor)):
+            return found
         has_kernel = self.torch._C._dispatch_has_kernel_for_dispatch_key  # noqa: SLF001  # as torch's modes ask
-        return bool(has_kernel(func.name(), "CompositeImplicitAutograd")) and func.name() not in self._single
-
-    def _composition(self, func: Any, args: Any) -> Callable[..., Any]:
-        """Return what an operation is made of, on the GPU or off it."""
-        on_gpu = any(one.device.type == "cuda" for one in flat(args, self.torch.is_tensor))
-        found = self.instead.get(func.name().removeprefix("aten::")) if on_gpu else None
-        return found or func.decompose
+        composed = has_kernel(name, "CompositeImplicitAutograd") and name not in self._single
+        return func.decompose if composed else None
 
     def _run(self, func: Any, args: Any, kwargs: Any, arguments: Arguments) -> Any:
         try:

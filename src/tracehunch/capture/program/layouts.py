@@ -10,6 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tracehunch.predict.environment import Backend
     from tracehunch.predict.sdpa import SdpaCall
 
@@ -76,3 +78,28 @@ def convolution_format(torch: Any, x: Any, weight: Any) -> Any:
         return torch.contiguous_format
     suggested = torch._prims_common.suggest_memory_format  # noqa: SLF001  # as the C++ function asks
     return last if last in (suggested(x), suggested(weight)) else torch.contiguous_format
+
+
+def view_strides(
+    shape: Sequence[int], strides: Sequence[int], wanted: Sequence[int]
+) -> tuple[int, ...] | None:
+    """Return the strides of a view in another shape; None where there is no such view.
+
+    Source: `computeStride_impl` in ATen/TensorUtils.cpp.
+    """
+    if not shape:
+        return (1,) * len(wanted)
+    made: list[int] = []
+    left = list(wanted)
+    base, inside, covered = strides[-1], 1, 1
+    for at in range(len(shape) - 1, -1, -1):
+        inside *= shape[at]
+        if at > 0 and (shape[at - 1] == 1 or strides[at - 1] == inside * base):
+            continue  # both dimensions are walked through in one stride
+        while left and (covered < inside or left[-1] == 1):
+            made.append(covered * base)
+            covered *= left.pop()
+        if covered != inside:
+            return None
+        base, inside, covered = strides[at - 1], 1, 1
+    return tuple(reversed(made))

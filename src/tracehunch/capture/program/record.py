@@ -19,9 +19,11 @@ from tracehunch.capture.program.modules import called, named, optimizers
 from tracehunch.capture.program.pinning import pinning
 from tracehunch.capture.program.place import Modules
 from tracehunch.capture.program.placement import moved, on_gpu
+from tracehunch.capture.program.printing import printing
 from tracehunch.capture.program.reading import reading
 from tracehunch.capture.program.settings import kept, settings
 from tracehunch.capture.program.single import single
+from tracehunch.capture.program.smoothed import cross_entropy
 from tracehunch.capture.program.subscripts import subscripts
 from tracehunch.capture.program.tape import Stopped, Tape
 from tracehunch.capture.program.target import Call, arguments_of, forgotten, last_line, load, own_line, read
@@ -111,14 +113,16 @@ def _record(
             stack.enter_context(arguments_of(name))
         dispatch.instead["scaled_dot_product_attention"] = attention(torch, tape, known, env)
         dispatch.instead["linear"] = dispatch.unwatched.linear
+        dispatch.instead["cross_entropy_loss"] = cross_entropy(torch, tape, known)
         fake = stack.enter_context(world(torch, env, dispatch, dispatch.instead))
         stack.enter_context(elsewhere(torch, tape, fake))
         stack.enter_context(kept(torch))  # where a GPU is there: a default device may be it
         stack.enter_context(reading(torch, dispatch))
+        stack.enter_context(printing(torch, dispatch))
         stack.enter_context(pinning(torch, dispatch.pinned))
         stack.enter_context(subscripts(torch))
         stack.enter_context(uncompiled(torch, tape))
-        stack.enter_context(jagged(torch, tape))
+        stack.enter_context(jagged(torch, tape, known))
         stack.enter_context(weights(torch, known))
         stack.enter_context(single(torch, tape))
         if not values:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tracehunch.capture.program.layouts import convolution_format
+from tracehunch.capture.program.layouts import convolution_format, view_strides
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -19,6 +19,7 @@ def results(torch: Any) -> Mapping[Any, Callable[..., Any]]:
         aten._ctc_loss.default: _ctc_loss(torch),  # noqa: SLF001  # as above
         aten._ctc_loss.Tensor: _ctc_loss(torch),  # noqa: SLF001  # as above
         aten._ctc_loss_backward.Tensor: lambda _, scores, *__, **___: torch.empty_like(scores),  # noqa: SLF001  # as above
+        aten.view.default: _view(torch),
         aten.convolution.default: _convolution(torch),
         aten.convolution_backward.default: _convolution_backward(torch),
     }
@@ -33,23 +34,33 @@ def otherwise(torch: Any) -> Mapping[Any, Callable[..., Any]]:
         aten.multi_margin_loss_backward.default: lambda _, x, *__, **___: torch.empty_like(x),
         aten.multilabel_margin_loss_backward.default: lambda _, x, *__, **___: torch.empty_like(x),
         aten._sample_dirichlet.default: lambda x, *_, **__: torch.empty_like(x),  # noqa: SLF001  # as above
-        aten._transformer_encoder_layer_fwd.default: lambda x, *_, **__: torch.empty_like(x),  # noqa: SLF001  # torch has no public way
-        aten._native_multi_head_attention.default: _attention(torch),  # noqa: SLF001  # an operator's name
+        aten._transform_bias_rescale_qkv.default: _heads(torch),  # noqa: SLF001  # torch has no public way
+        aten._masked_softmax.default: lambda x, *_, **__: torch.empty_like(x),  # noqa: SLF001  # as above
     }
 
 
-def _attention(torch: Any) -> Callable[..., Any]:
-    def made(query: Any, key: Any, _value: Any, _width: int, heads: int, *rest: Any, **named: Any) -> Any:
-        names = ("mask", "need_weights", "average_attn_weights")
-        asked = dict(zip(names, rest[4:], strict=False)) | named
-        each = (query.shape[1], key.shape[1])
-        shape = (
-            (query.shape[0], *each)
-            if asked.get("average_attn_weights", True)
-            else (query.shape[0], heads, *each)
-        )
-        weights = torch.empty(shape, dtype=query.dtype, device=query.device)
-        return torch.empty_like(query), weights if asked.get("need_weights", True) else None
+def _view(torch: Any) -> Callable[..., Any]:
+    """Let dimensions of size 1 have the strides that C++ gives them: memory formats are told by them too."""
+
+    def made(x: Any, size: Any) -> Any:
+        found = torch.ops.aten.view.default(x, size)
+        if 1 not in found.shape or not x.numel() or x.layout != torch.strided:
+            return found
+        strides = view_strides(x.shape, x.stride(), found.shape)
+        if strides in (None, found.stride()):
+            return found
+        return torch.ops.aten.as_strided.default(x, found.shape, strides, x.storage_offset())
+
+    return made
+
+
+def _heads(torch: Any) -> Callable[..., Any]:
+    """Return queries, keys and values, each (batch, heads, length, width)."""
+
+    def made(qkv: Any, _bias: Any, heads: int) -> Any:
+        batch, length, width = qkv.shape
+        shape = (3 * batch, heads, length, width // (3 * heads))
+        return torch.empty(shape, dtype=qkv.dtype, device=qkv.device).split(batch)
 
     return made
 

@@ -204,4 +204,7 @@ def _meant(name: str, owner: Any) -> str:
 def _described(value: Any) -> str:
     if isinstance(value, tuple):
         return f"a tuple of {', '.join(type(one).__name__ for one in value) or 'nothing'}"
-    return "nothing" if value is None else f"a {type(value).__name__}"
+    if value is None:
+        return "nothing"
+    name = type(value).__name__
+    return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tracehunch.capture.program.accumulation import Accumulation
     from tracehunch.capture.program.tape import Tape
 
+_MATRIX: Final = 2  # dimensions
 _BCE: Final = "BinaryCrossEntropyWithLogitsBackward0"
 _UNCHECKED: Final = "_index_put_impl_.default"
 _SELECTING: Final = tuple(  # value_selecting_reduction_backward
@@ -87,6 +88,9 @@ class Unwatched:
 
     def linear(self, input: Any, weight: Any, bias: Any = None) -> Any:  # noqa: A002  # the schema's name
         """Do what `linear` is made of, knowing that it is it."""
+        if input.dim() > _MATRIX and not input.is_contiguous() and folds(self._torch, weight):
+            made = product(input, weight)
+            return made if bias is None else self._add_in_place(made, bias)
         was, self._in_linear = self._in_linear, True
         try:
             return self._linear.decompose(input, weight, bias)
@@ -96,6 +100,20 @@ class Unwatched:
     def noted(self, func: Any) -> Any:
         """Return what a run calls that returns the same: `linear` adds its bias to the product in place."""
         return self._add_in_place if self._in_linear and func is self._add else func
+
+
+def folds(torch: Any, weight: Any) -> bool:
+    """Whether `matmul` copies rows that lie apart to multiply them at once, in inference mode.
+
+    It does so for weights that require a gradient, as their transposes then do; here, below autograd, they do
+    not. Source: `should_fold` in ATen/native/LinearAlgebra.cpp.
+    """
+    return bool(torch.is_inference_mode_enabled() and weight.requires_grad)
+
+
+def product(rows: Any, weight: Any) -> Any:
+    """Return rows, whatever dimensions they have, times a transposed weight, as one product."""
+    return rows.reshape(-1, rows.shape[-1]).mm(weight.t()).view(*rows.shape[:-1], -1)
 
 
 def _operator(aten: Any, name: str) -> Any:

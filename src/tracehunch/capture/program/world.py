@@ -36,7 +36,7 @@ def world(torch: Any, env: Environment, handle: Callable[..., Any], instead: dic
         stack.enter_context(pretended(torch, env))
         for change in _answers_of_tensors(torch):
             stack.enter_context(change)
-        stack.enter_context(composites(torch, instead))
+        stack.enter_context(composites(torch, env, instead))
         stack.enter_context(moves(torch))
         stack.enter_context(patch.object(torch, "Generator", _generator(torch)))
         stack.enter_context(autocast(torch))

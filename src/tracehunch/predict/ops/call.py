@@ -16,7 +16,7 @@ from tracehunch.predict.activities import (
 )
 from tracehunch.predict.ops.gemm import predict_product
 from tracehunch.predict.ops.inner import innermost
-from tracehunch.predict.ops.steps import Call, Step, Steps, unknown
+from tracehunch.predict.ops.steps import UNTIMED, Call, Step, Steps, unknown
 from tracehunch.predict.ops.table import handler_of, plain_name
 from tracehunch.predict.ops.tensor import Tensor
 from tracehunch.predict.ops.times import step_time
@@ -123,7 +123,7 @@ def _activities(step: Step, env: "Environment | None", op: str) -> Activities:
 def _moving(step: Step, env: "Environment | None", op: str) -> Activities:
     """Return a kernel, copy or memset whose time follows from what it moves."""
     gpu = None if env is None else env.gpu
-    time = None if gpu is None else step_time(step, gpu)
+    time = None if gpu is None or step.family == UNTIMED else step_time(step, gpu)
     if step.kind == "copy":
         return Activities(copies=(step.text,), bytes=step.bytes, time=time)
     if step.kind == "memset":

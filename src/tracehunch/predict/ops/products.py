@@ -6,6 +6,7 @@ from typing import Final, Literal
 
 from tracehunch.predict.ops.gemm import Product
 from tracehunch.predict.ops.steps import (
+    UNTIMED,
     Call,
     Step,
     Steps,
@@ -14,7 +15,9 @@ from tracehunch.predict.ops.steps import (
     error,
     fresh,
     joined,
+    kernel,
     pointwise,
+    unknown,
 )
 from tracehunch.predict.ops.tensor import Tensor, broadcast
 
@@ -186,3 +189,29 @@ def _with_vector(a: Tensor, b: Tensor) -> Steps:
 def vectors(call: Call) -> Steps:
     """Multiply with a vector."""
     return _with_vector(*call.tensors[-2:])
+
+
+def narrow(call: Call) -> Steps:
+    """Multiply matrices of a byte an element, int8 or scaled fp8: both are read as they lie."""
+    a, b = call.first, call.at(1)
+    if a.size(-1) != b.size(-2):
+        return error(f"shapes {a.shape} and {b.shape} cannot be multiplied: {a.size(-1)} is not {b.size(-2)}")
+    before, product = product_of(a, b, "lt")
+    return _run(before, product)
+
+
+def packed(call: Call) -> Steps:
+    """Multiply by weights that were packed into bytes or less: one kernel that reads them as they are.
+
+    Sources: int4mm.cu and int8mm.cu in ATen/native/cuda.
+    """
+    one, made = call.first, call.outputs[0] if call.outputs else call.first
+    int8 = call.name == "_weight_int8pack_mm"
+    if int8 and one.dtype != "fp32":
+        return unknown("a product with weights in int8 was looked at in float32 alone")
+    if made.numel == 0:
+        return ()
+    moved = sum(each.nbytes for each in call.tensors) + made.nbytes
+    text = "weight_int8pack_mm_kernel" if int8 else "tinygemm"
+    flops = 2 * made.numel * one.size(-1)
+    return kernel(text, "gemm", UNTIMED, moved, flops=flops, dtype=made.dtype)

@@ -4,11 +4,10 @@ One kernel does a reduction. Where there are few results and much to reduce, sev
 they count each other in through semaphores, which a memset clears before.
 """
 
-import math
-from dataclasses import dataclass
 from typing import Final
 
 from tracehunch.predict.ops.dtypes import FLOATING, dtype_word
+from tracehunch.predict.ops.reduction_plan import issued, layout, meeting, plan, rounds
 from tracehunch.predict.ops.steps import (
     Call,
     Steps,
@@ -24,94 +23,9 @@ from tracehunch.predict.ops.steps import (
 from tracehunch.predict.ops.tensor import Tensor
 
 _THREADS: Final = 512  # of a block, at most
-_WARP: Final = 32
 _FEWEST: Final = 4  # log2 of the threads that a scan sets to a line, at least
-_UNROLLED: Final = 4  # elements that a thread takes at once
-_WIDE: Final = 128  # elements from which on a full contiguous reduction is read in vectors
-_LEAST: Final = 16  # elements for each thread, when work is divided
-_MOST: Final = 256  # elements for each thread, from which on more blocks are set to a result
-_THREADS_PER_SM: Final = 2048
-
-
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """A reduction as the kernel sees it, dimensions merged: `inner` results lie next to each other.
-
-    `along` tells whether neighbours in memory are reduced together; `whole` whether all elements are.
-    """
-
-    results: int
-    each: int
-    along: bool
-    whole: bool
-    inner: int
-
-
-def layout(one: Tensor, dims: tuple[int, ...]) -> Layout:
-    """Return how dimensions of a tensor are reduced."""
-    each = math.prod(one.shape[dim] for dim in dims)
-    results = one.numel // max(each, 1)
-    sizes = [
-        (stride, size, dim in dims)
-        for dim, (size, stride) in enumerate(zip(one.shape, one.strides, strict=True))
-        if size > 1
-    ]
-    sizes.sort()
-    if not sizes:
-        return Layout(results, each, along=True, whole=True, inner=1)
-    merged: list[list[int | bool]] = []
-    for stride, size, reduced in sizes:
-        if merged and merged[-1][2] == reduced and merged[-1][0] == stride:
-            merged[-1][0] = stride * size
-            merged[-1][1] = int(merged[-1][1]) * size
-        else:
-            merged.append([stride * size, size, reduced])
-    along = bool(merged[0][2])
-    return Layout(
-        results, each, along, whole=results == 1 and len(merged) == 1, inner=1 if along else int(merged[0][1])
-    )
-
-
-def divided(shape: Layout, sms: int) -> tuple[int, int]:
-    """Return how many blocks work on one result, and how many elements each thread takes in turn."""
-    width, height = shape.each, shape.results
-    threads = _THREADS
-    if not shape.along:
-        vector = next(size for size in (4, 2, 1) if shape.inner % size == 0)
-        width, height = shape.results // vector, shape.each
-        threads = _THREADS // vector
-    elif shape.whole and shape.each >= _WIDE:
-        width //= _UNROLLED
-    columns, rows = _block(width, height, threads)
-    step = columns if shape.along else 1
-    outputs = 1 if shape.along else columns
-    own = -(-shape.each // step)
-    split = own >= min(rows * _LEAST, _MOST)
-    if split:
-        step *= rows
-    else:
-        outputs *= rows
-    own = -(-shape.each // step)
-    results = shape.results if shape.along else width
-    grid = -(-results // outputs)
-    room = sms * (_THREADS_PER_SM // (columns * rows))
-    if not split or own < _MOST or grid > room:
-        return 1, own
-    blocks = max(min(-(-room // grid), -(-own // _LEAST)), -(-own // _MOST))
-    return blocks, -(-own // blocks)
-
-
-def _block(width: int, height: int, threads: int) -> tuple[int, int]:
-    """Return columns and rows of threads for a width and height of work."""
-    wide, high = (_power(size) if size < threads else threads for size in (width, height))
-    columns = min(wide, _WARP)
-    rows = min(high, threads // columns)
-    return min(wide, threads // rows), rows
-
-
-def _power(size: int) -> int:
-    """Return the largest power of two that is no more than a size."""
-    return 1 << (max(size, 1).bit_length() - 1)
+_HALF: Final = 2  # bytes
+_VARIANCES: Final = frozenset({"var", "std", "var_mean", "std_mean"})
 
 
 def dims_of(call: Call, one: Tensor) -> tuple[int, ...]:
@@ -132,22 +46,36 @@ def reduced(one: Tensor, dims: tuple[int, ...], *, keepdim: bool = False) -> tup
 
 def reduction(
     one: Tensor, dims: tuple[int, ...], sms: int, *, out: str | None = None, flops: int = 1, outputs: int = 1,
-    text: str = "reduce_kernel",
+    text: str = "reduce_kernel", name: str = "sum",
 ) -> Steps:  # fmt: skip
     """Return the reduction of a tensor along dimensions, with the memset of its semaphores if it has some."""
-    shape = layout(one, dims)
+    shape = layout(one, dims, *_loads(name, one.itemsize))
     if one.numel == 0:
         return kernel("FillFunctor", "fill", "fill", shape.results * one.itemsize) if shape.results else ()
     written = shape.results * outputs * (fresh((), out).itemsize if out else one.itemsize)
-    family = (
-        "reduce_across" if not shape.along else "reduce_indices" if flops > 1 or out == "int64" else "reduce"
-    )
-    blocks, own = divided(shape, sms)
+    planned = plan(shape, sms)
     run = kernel(
-        text, "reduction", family, one.stored_bytes + written, flops=flops * one.numel, dtype=one.dtype,
-        items=one.numel, serial=own,
+        text, "reduction", _family(name, out, along=shape.along), one.stored_bytes + written,
+        flops=flops * one.numel, dtype=one.dtype, items=issued(shape, planned, sms),
+        serial=meeting(shape, planned), loads=rounds(shape, planned),
     )  # fmt: skip
-    return joined([memset() if blocks > 1 else (), run])
+    return joined([memset() if planned.sharing > 1 else (), run])
+
+
+def _family(name: str, out: str | None, *, along: bool) -> str:
+    """Return the family of a reduction: across memory, with indices, of variances, or none of these."""
+    if not along:
+        return "reduce_across"
+    if out == "int64":
+        return "reduce_indices"
+    return "reduce_variances" if name in _VARIANCES else "reduce"
+
+
+def _loads(name: str, itemsize: int) -> tuple[int, int]:
+    """Return how many elements in a row a thread loads as one vector, and how many others at once."""
+    if name in _VARIANCES:
+        return 2, 2
+    return 8 if name in ("sum", "mean") and itemsize == _HALF else 4, 4
 
 
 SIMPLE: Final = {
@@ -169,7 +97,12 @@ def reduce(call: Call) -> Steps:
         made = copied(one, whole)
         one = whole
     return joined(
-        [made, reduction(one, dims_of(call, one), call.sms, flops=SIMPLE[call.name], outputs=pairs)]
+        [
+            made,
+            reduction(
+                one, dims_of(call, one), call.sms, flops=SIMPLE[call.name], outputs=pairs, name=call.name
+            ),
+        ]
     )
 
 
@@ -179,7 +112,7 @@ def all_any(call: Call) -> Steps:
         flag = fresh(call.first.shape, "bool")
         cast = () if call.first.dtype == "bool" else copied(call.first, flag)
         return joined([cast, copied(flag, flag)])
-    return reduction(call.first, dims_of(call, call.first), call.sms, out="bool")
+    return reduction(call.first, dims_of(call, call.first), call.sms, out="bool", name=call.name)
 
 
 def extremes(call: Call) -> Steps:
@@ -187,7 +120,9 @@ def extremes(call: Call) -> Steps:
     if len(call.tensors) > 1:
         whole = f"aten::{call.name}imum" if call.name in ("max", "min") else ""
         return under(whole, pointwise("", like(call.tensors, call.first.dtype), call.tensors))
-    return reduction(call.first, dims_of(call, call.first), call.sms, out="int64", outputs=1)
+    index = call.name.startswith("arg") or call.option("dim") is not None
+    out = "int64" if index else None
+    return reduction(call.first, dims_of(call, call.first), call.sms, out=out, name=call.name)
 
 
 def logsumexp(call: Call) -> Steps:
@@ -196,7 +131,7 @@ def logsumexp(call: Call) -> Steps:
     dims = dims_of(call, one)
     small = fresh(reduced(one, dims, keepdim=True), one.dtype)
     mask = fresh(small.shape, "bool")
-    top = reduction(one, dims, call.sms)
+    top = reduction(one, dims, call.sms, name="amax")
     guard = [
         pointwise("AbsFunctor", small, [small]), pointwise("", mask, [small]),
         pointwise("masked_fill_kernel", small, [small, mask]),

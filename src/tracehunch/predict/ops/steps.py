@@ -21,7 +21,8 @@ class Step:
     "grouped" is one kernel that multiplies as a `product` does, with `items`
     nanoseconds to set up. `family` names the row of times.toml that tells how fast it moves its `bytes`
     and works on its `items`;
-    `serial` counts the items that one thread or block works on one after the other. `text` is a piece of the
+    `serial` counts the items that one thread or block works on one after the other, `loads` those that it
+    waits for, from memory. `text` is a piece of the
     kernel's name, the direction of a copy, or the reason of an "error" or "unknown". `op` is the op inside
     the
     called one that launches it, as a trace attributes it ("aten::copy_"); "" for the called one itself.
@@ -39,6 +40,7 @@ class Step:
     serial: int = 0
     library: str = "pytorch"
     op: str = ""
+    loads: int = 0
 
 
 Steps = tuple[Step, ...]
@@ -88,6 +90,9 @@ COPY: Final = "aten::copy_"
 FILL: Final = "aten::fill_"
 """Ops that others call to copy and to fill."""
 
+UNTIMED: Final = "untimed"
+"""The family of kernels whose time was not looked at."""
+
 HALF_FROM: Final = frozenset({"bf16", "fp16"})
 """Types to which float32 is copied in vectors."""
 
@@ -100,10 +105,11 @@ _HEAVY: Final = 4
 
 def kernel(
     text: str, algorithm: str, family: str, moved: int, *, flops: int = 0, dtype: str | None = None,
-    items: int = 0, serial: int = 0, library: str = "pytorch",
+    items: int = 0, serial: int = 0, loads: int = 0, library: str = "pytorch",
 ) -> Steps:  # fmt: skip
     """Return one kernel."""
-    return (Step("kernel", text, algorithm, family, moved, flops, dtype, None, items, serial, library),)
+    about = (text, algorithm, family, moved, flops, dtype, None, items, serial, library)
+    return (Step("kernel", *about, loads=loads),)
 
 
 def memcpy(direction: str, moved: int) -> Steps:

@@ -1,5 +1,6 @@
 """How long kernels that move memory take: by family, from the bytes that they move."""
 
+import math
 import tomllib
 from collections.abc import Mapping
 from functools import lru_cache
@@ -37,9 +38,14 @@ def found_in_cache(moved: int, gpu: Gpu) -> float:
 
 
 def moving_us(step: Step, c: Mapping[str, float], gpu: Gpu) -> float:
-    """Return microseconds: a start, the slower of bytes moved and items worked on, and what is serial."""
+    """Return microseconds: a start, the slower of bytes moved and items worked on, and what is serial.
+
+    Loads that wait for each other take `far_ns` more each where the second-level cache does not have them;
+    other threads work meanwhile, so that the longer of both counts most.
+    """
     rate = c["share"] * gpu.bandwidth / _MEGA
     found = found_in_cache(step.bytes, gpu)
     near, far = found * step.bytes / (rate * c["cached"]), (1 - found) * step.bytes / rate
     items = step.items * c["item_ns"] / (gpu.sms * 1e3)
-    return c["start_us"] + max(near + far, items) + c["serial_ns"] * step.serial / 1e3
+    waiting = (c["serial_ns"] + (1 - found) * c.get("far_ns", 0.0)) * step.loads / 1e3
+    return c["start_us"] + math.hypot(max(near + far, items), waiting) + c["serial_ns"] * step.serial / 1e3

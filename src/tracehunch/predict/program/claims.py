@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from tracehunch.guess.model import Claim, Guess
-from tracehunch.predict.activities import Activities
+from tracehunch.predict.program.known import known_of
 from tracehunch.predict.program.model import CallGuess, ProgramGuess, Totals
 from tracehunch.predict.program.sdpa_calls import backend_of
 from tracehunch.predict.program.totals import totals
@@ -16,8 +16,6 @@ EVERY: Final = ("*", "whole")
 _WHO: Final = "expert"
 _UNIT: Final = "count"
 _UNSURE: Final = "some calls' kernels are less certain"
-_LESS: Final = {"high": 0.0, "medium": 0.1, "low": 0.5}
-"""How far a count may be off, by the confidence in it."""
 _CLEAR: Final = 1.3
 _CALLED: Final = {
     "aten::bmm": "aten::matmul", "aten::_softmax": "aten::softmax", "aten::_to_copy": "aten::to",
@@ -32,7 +30,8 @@ def guess_to_check(guess: ProgramGuess) -> Guess:
     """Return all claims: of every annotation where the program has none of its own, else of each of these."""
     scopes = scopes_of(guess)
     claims = tuple(claim for scope in scopes or (EVERY[0],) for claim in claims_of(guess, scope))
-    return Guess(claims, _context(guess))
+    known = {one for scope in scopes or (EVERY[0],) for one in known_of(guess, scope)}
+    return Guess(claims, _context(guess), tuple(sorted(known)))
 
 
 def _context(guess: ProgramGuess) -> dict[str, str]:
@@ -60,11 +59,11 @@ def claims_of(guess: ProgramGuess, scope: str = "*") -> tuple[Claim, ...]:
     if not calls:
         return ()
     found = totals(calls, guess.program.obstacles if inside else ())
-    return (*_counts(calls, found, scope), *_backend(calls, found, scope), *_dominant(calls, found, scope),
+    return (*_counts(found, scope), *_backend(calls, found, scope), *_dominant(calls, found, scope),
             *_time(found, scope))  # fmt: skip
 
 
-def _counts(calls: Sequence[CallGuess], found: Totals, scope: str) -> Iterator[Claim]:
+def _counts(found: Totals, scope: str) -> Iterator[Claim]:
     sums = found.amounts
     for key, number in (("kernels", sums.kernels), ("copies", sums.copies), ("memsets", sums.memsets)):
         if found.at_least:
@@ -75,21 +74,11 @@ def _counts(calls: Sequence[CallGuess], found: Totals, scope: str) -> Iterator[C
             )
             yield Claim(key, ">=", number, scope, _WHO, why, "medium", _UNIT)
             continue
-        off = sum(_LESS[one.activities.confidence] * _count(one.activities, key) for one in calls)
-        doubtful = any(one.activities.confidence == "low" and not one.activities.empty for one in calls)
-        unsure = doubtful and key != "copies"  # what is less certain are kernels that libraries choose
-        if off == 0 and not unsure:
+        low, high = found.ranges[key]
+        if low == high:
             yield Claim(key, "==", number, scope, _WHO, "from shapes, one call after the other", unit=_UNIT)
         else:
-            width = max(round(off), 1)
-            low, high = max(number - width, 0), number + width
             yield Claim(key, "in", (low, high), scope, _WHO, _UNSURE, "medium", _UNIT)
-
-
-def _count(found: Activities, key: str) -> int:
-    if key == "memsets":
-        return found.memsets or 0
-    return len((found.kernels if key == "kernels" else found.copies) or ())
 
 
 def _backend(calls: Sequence[CallGuess], found: Totals, scope: str) -> Iterator[Claim]:

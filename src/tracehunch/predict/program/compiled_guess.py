@@ -11,8 +11,9 @@ from tracehunch.predict.program.amounts import amounts
 from tracehunch.predict.program.calls import OpCall
 from tracehunch.predict.program.compiled import CompiledProgram, GeneratedKernel, Region
 from tracehunch.predict.program.compiled_calls import guess_calls
+from tracehunch.predict.program.findings import Compiled
 from tracehunch.predict.program.guess import guess_of
-from tracehunch.predict.program.model import Amounts, CallGuess, Foreseen, ProgramGuess, Untold
+from tracehunch.predict.program.model import Amounts, CallGuess, ProgramGuess, Untold
 
 TESTED: Final = ((2, 11), (2, 13))
 """First and last version of PyTorch whose Inductor was tried."""
@@ -55,10 +56,10 @@ class CompiledGuess:
 def guess_compiled(compiled: CompiledProgram, env: Environment) -> ProgramGuess:
     """Return what is expected of a compiled program; `compiled` of it says what torch.compile makes."""
     calls = guess_calls(compiled, env)
-    whole = guess_of(compiled.program, env, tuple(one for _, one in calls))
+    whole = guess_of(compiled.program, env, tuple(one for _, one in calls), _as_compiled(compiled, calls))
     made = CompiledGuess(compiled, tuple(_regions(compiled, calls)), _merged(compiled))
     told = (*whole.cannot_tell, *_untold(compiled, env))
-    return replace(whole, compiled=made, cannot_tell=told, findings=_outside(compiled, whole))
+    return replace(whole, compiled=made, cannot_tell=told)
 
 
 def claims(guess: CompiledGuess, scope: str) -> Iterator[Claim]:
@@ -127,10 +128,14 @@ def _merged(compiled: CompiledProgram) -> tuple[tuple[str, ...], ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _outside(compiled: CompiledProgram, whole: ProgramGuess) -> tuple[Foreseen, ...]:
-    """Leave findings out where nothing runs outside regions: inside, operations are merged already."""
+def _as_compiled(compiled: CompiledProgram, calls: Sequence[tuple[int, CallGuess]]) -> Compiled:
     inside = {at for run in compiled.runs for at in range(run.first, run.end)}
-    return whole.findings if len(inside) < len(compiled.program.calls) else ()
+    ran = {run.region for run in compiled.runs}
+    return Compiled(
+        frozenset(id(one) for at, one in calls if at in inside),
+        {id(one): compiled.launches[at] for at, one in calls if at in compiled.launches},
+        replayed=bool(ran) and all(compiled.regions[number].replayed for number in ran),
+    )
 
 
 def _untold(compiled: CompiledProgram, env: Environment) -> Iterator[Untold]:

@@ -6,8 +6,7 @@ from typing import Final
 
 from tracehunch.predict.environment import Environment
 from tracehunch.predict.program.calls import Program
-from tracehunch.predict.program.composed import parts_of
-from tracehunch.predict.program.findings import findings
+from tracehunch.predict.program.findings import Compiled, findings
 from tracehunch.predict.program.model import CallGuess, ProgramGuess
 from tracehunch.predict.program.one_call import guess_call
 from tracehunch.predict.program.rows import module_rows, op_rows
@@ -26,14 +25,18 @@ def guess_program(program: Program, env: Environment) -> ProgramGuess:
     Settings that the program itself made (deterministic algorithms, TF32) add to the environment's.
     """
     env = _as_set(env, program.settings)
-    whole = (one for call in program.calls for one in parts_of(call) or (call,))
-    calls = tuple(guess_call(call, env) for call in whole)
-    return guess_of(program, env, calls)
+    return guess_of(program, env, tuple(guess_call(call, env) for call in program.calls))
 
 
-def guess_of(program: Program, env: Environment, calls: tuple[CallGuess, ...]) -> ProgramGuess:
-    """Return the same from calls that were guessed before; some of a program's calls make a part of it."""
+def guess_of(
+    program: Program, env: Environment, calls: tuple[CallGuess, ...], compiled: Compiled | None = None
+) -> ProgramGuess:
+    """Return the same from calls that were guessed before; some of a program's calls make a part of it.
+
+    `compiled` says which of them torch.compile made.
+    """
     by_op, whole = op_rows(calls, by_module=False), totals(calls, program.obstacles)
+    found = findings(calls, program, env, whole, compiled)
     return ProgramGuess(
         program=program,
         env=env,
@@ -44,7 +47,8 @@ def guess_of(program: Program, env: Environment, calls: tuple[CallGuess, ...]) -
         totals=whole,
         leaders=leading(by_op),
         sdpa=sdpa_calls(calls, env),
-        findings=findings(calls, program, env, whole),
+        findings=tuple(one for one in found if not one.small),
+        smaller=tuple(one for one in found if one.small),
         cannot_tell=cannot_tell(calls, program.obstacles),
     )
 

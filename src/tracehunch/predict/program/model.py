@@ -1,7 +1,9 @@
 """What is guessed of a whole program: its op calls, added up by op, by module and for all of it."""
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from tracehunch.guess.model import Confidence
 from tracehunch.predict.activities import Activities, TimeRange
@@ -135,13 +137,20 @@ class HostTime:
     source: str
 
 
+class CountRange(NamedTuple):
+    """The least and the most to expect of a count."""
+
+    low: int
+    high: int
+
+
 @dataclass(frozen=True, slots=True)
 class Totals:
     """The whole run. `at_least`: some calls could not be told, or nothing after an obstacle was recorded.
 
     `stopped` is the latter.
     `bound` is None where the GPU's time is not known. `spread` says how the range of `amounts.time` was made
-    of the calls' ranges.
+    of the calls' ranges. `ranges` has the range of each count ("kernels", "copies", "memsets").
     """
 
     amounts: Amounts
@@ -150,6 +159,7 @@ class Totals:
     at_least: bool
     spread: str
     stopped: bool = False
+    ranges: Mapping[str, CountRange] = field(default_factory=lambda: MappingProxyType({}))
 
     @property
     def cpu_time_us(self) -> float:
@@ -217,6 +227,8 @@ class Foreseen:
     line: str = ""
     subject: str = ""
     count: int = 1
+    small: bool = False
+    """Whether so little is at stake that reports name it in a line with others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,6 +264,8 @@ class ProgramGuess:
     leaders: tuple[Leader, ...]
     sdpa: tuple[SdpaGuess, ...] = ()
     findings: tuple[Foreseen, ...] = ()
+    smaller: tuple[Foreseen, ...] = ()
+    """Findings with too little at stake for a place among them."""
     cannot_tell: tuple[Untold, ...] = ()
     compiled: "CompiledGuess | None" = None
     """What torch.compile makes of it, where it is compiled."""

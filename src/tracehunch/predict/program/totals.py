@@ -5,6 +5,7 @@ from typing import Final
 
 from tracehunch.predict.program.amounts import SPREAD, amounts
 from tracehunch.predict.program.calls import Obstacle
+from tracehunch.predict.program.counts import count_ranges
 from tracehunch.predict.program.host import host_time
 from tracehunch.predict.program.model import Amounts, CallGuess, HostTime, Leader, OpRow, RunBound, Totals
 
@@ -21,7 +22,9 @@ def totals(calls: Sequence[CallGuess], obstacles: Sequence[Obstacle] = ()) -> To
     """Return the sums over calls, and what the run waits for."""
     found, host = amounts(calls), host_time(calls)
     stopped = any(obstacle.stops for obstacle in obstacles)
-    return Totals(found, host, run_bound(found, host), bool(found.untold) or stopped, SPREAD, stopped)
+    ranges = count_ranges(calls, found)
+    at_least = bool(found.untold) or stopped
+    return Totals(found, host, run_bound(found, host), at_least, SPREAD, stopped, ranges)
 
 
 def run_bound(found: Amounts, host: HostTime) -> RunBound | None:

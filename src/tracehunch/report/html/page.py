@@ -89,7 +89,7 @@ def _header(title: str, subtitle: str, sections: Sequence[Section]) -> str:
     links = "".join(f'<li><a href="#{one.id}">{text(one.title)}</a></li>' for one in sections)
     return (
         f'<header><div class="head"><h1>{text(title)}</h1>'
-        '<button type="button" id="theme" hidden aria-label="Light or dark">Light or dark</button></div>'
+        '<button type="button" id="theme" hidden aria-label="Light or dark theme">Theme</button></div>'
         f'<div class="subtitle">{subtitle}</div></header>'
         f'<nav aria-label="Sections"><ul>{links}</ul></nav>'
     )

@@ -99,7 +99,22 @@ def test_reading_values_in_a_loop_stalls_and_reading_once_hardly(make, guess):
     small = make("aten::neg", ((64,), "bf16"), out=[((64,), "bf16")])
     often = by_id(guess(*[work, item] * 8), "sync-stall")
     assert (often.severity, often.line, often.count) == ("warning", "train.py:5", 8)
-    assert "sync-stall" not in ids(guess(item, *[small] * 400))
+    once = by_id(guess(item, *[small] * 800), "sync-stall")
+    assert (once.severity, once.line, once.count) == ("note", "train.py:5", 1)
+    assert "nothing queued there" in once.cause
+    assert "next to nothing" in once.cause
+
+
+def test_what_costs_next_to_nothing_is_named_apart(make, guess):
+    mask = ((8, 16), "bool")
+    small = make("aten::masked_fill", ((8, 16), "bf16"), mask, out=[((8, 16), "bf16")], line="model.py:3")
+    work = make("aten::mm", ((8192, 8192), "bf16"), ((8192, 8192), "bf16"), out=[((8192, 8192), "bf16")])
+    found = guess(small, *[work] * 8)
+    assert "hidden-copy" not in ids(found)
+    assert [(one.id, one.subject, one.line) for one in found.smaller] == [
+        ("hidden-copy", "aten::masked_fill", "model.py:3")
+    ]
+    assert by_id(guess(small), "hidden-copy").small is False
 
 
 def test_large_copies_from_pageable_memory(make, guess):

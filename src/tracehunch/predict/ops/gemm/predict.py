@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 _MEASURED: Final = ((9, 0), (2, 11))  # compute capability and torch of the products that were measured
 _HOPPER: Final = 9
 _SIMT: Final = frozenset({"fp32", "fp64"})
+_NARROW: Final = frozenset({"fp8", "int8"})
+"""Data types of a byte, which tensor cores alone multiply."""
 _SURE: Final = 0.9
 _LIKELY: Final = 0.7
 _LETTERS: Final = {"bf16": "tst", "fp16": "hsh"}
@@ -149,9 +151,9 @@ def _unmeasured(env: "Environment", product: Product, op: str) -> Activities:
         reason += ", nor whether a memset comes with it"
     unit = "unknown"
     if env.device == "cuda":
-        unit = "tensor-core" if product.dtype in HALF else "cuda-core"
+        unit = "tensor-core" if product.dtype in HALF | _NARROW else "cuda-core"
     time: TimeRange | None = None
-    if env.gpu is not None:
+    if env.gpu is not None and (product.dtype not in _NARROW or env.gpu.matrix_peak(product.dtype)):
         time = other_time(product, 1, env.gpu, measured=False)
     return Activities(
         kernels=(KernelGuess("", "cublas" if env.device == "cuda" else "", "gemm", unit, product.dtype, op),),

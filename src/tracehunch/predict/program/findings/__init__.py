@@ -5,7 +5,7 @@ from typing import Final
 
 from tracehunch.predict.environment import Environment
 from tracehunch.predict.program.calls import Program
-from tracehunch.predict.program.findings._run import Run
+from tracehunch.predict.program.findings._run import Compiled, Run
 from tracehunch.predict.program.findings.attention import unfused
 from tracehunch.predict.program.findings.casts import round_trips
 from tracehunch.predict.program.findings.copies import copies
@@ -17,29 +17,36 @@ from tracehunch.predict.program.findings.sdpa import known_hazards, math_fallbac
 from tracehunch.predict.program.findings.waits import slow_copies, stalls
 from tracehunch.predict.program.model import CallGuess, Foreseen, Totals
 
-_ALL: Final[tuple[Callable[[Run], Iterator[Foreseen]], ...]] = (
+__all__ = ["Compiled", "findings"]
+
+_Look = Callable[[Run], Iterator[Foreseen]]
+_ALL: Final[tuple[_Look, ...]] = (
     waiting,
     unfused,
     math_fallbacks,
     known_hazards,
     fp32_products,
-    round_trips,
-    copies,
     turned,
     stalls,
     slow_copies,
-    row_loops,
-    optimizers,
 )
+_EAGER: Final[tuple[_Look, ...]] = (round_trips, copies, row_loops, optimizers)
+"""What a compiler merges, so that it is no matter of compiled code."""
 _SEVERITIES: Final = ("error", "warning", "note")
 
 
 def findings(
-    calls: Sequence[CallGuess], program: Program, env: Environment, totals: Totals
+    calls: Sequence[CallGuess],
+    program: Program,
+    env: Environment,
+    totals: Totals,
+    compiled: Compiled | None = None,
 ) -> tuple[Foreseen, ...]:
-    """Return all findings: the worst first, then the most time at stake."""
-    run = Run(tuple(calls), program, env, totals)
+    """Return all findings, small ones too: the worst first, then the most time at stake."""
+    run = Run(tuple(calls), program, env, totals, compiled)
     if env.device != "cuda" or not run.calls:
         return ()
     found = [one for look in _ALL for one in look(run)]
+    eager = run.eager()
+    found += [one for look in _EAGER if eager.calls for one in look(eager)]
     return tuple(sorted(found, key=lambda one: (_SEVERITIES.index(one.severity), -one.time_at_stake_us)))

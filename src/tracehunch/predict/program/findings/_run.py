@@ -2,12 +2,13 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
 from tracehunch.predict.environment import Environment
 from tracehunch.predict.program.calls import Program
+from tracehunch.predict.program.compiled import GeneratedKernel
 from tracehunch.predict.program.model import CallGuess, RunBound, Severity, Totals
 from tracehunch.units import plural, share, time_us
 
@@ -24,13 +25,39 @@ K = TypeVar("K", bound=Hashable)
 
 
 @dataclass(frozen=True, slots=True)
+class Compiled:
+    """What torch.compile made of some calls, which are known by their `id()`.
+
+    `inside` are those in compiled regions, `generated` the kernels that Inductor writes, by the call that
+    launches one. `replayed`: all regions run as CUDA graphs.
+    """
+
+    inside: frozenset[int]
+    generated: Mapping[int, GeneratedKernel]
+    replayed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Run:
-    """All calls of a program, its environment, and its totals."""
+    """All calls of a program, its environment, and its totals; `compiled` of a program that is compiled."""
 
     calls: tuple[CallGuess, ...]
     program: Program
     env: Environment
     totals: Totals
+    compiled: Compiled | None = None
+
+    def eager(self) -> "Run":
+        """Return the same with only the calls outside compiled regions."""
+        if self.compiled is None:
+            return self
+        inside = self.compiled.inside
+        return replace(self, calls=tuple(one for one in self.calls if id(one) not in inside))
+
+    def names_of(self, one: CallGuess) -> tuple[str, ...]:
+        """Return the op that a call is, or those that are merged in a generated kernel."""
+        kernel = None if self.compiled is None else self.compiled.generated.get(id(one))
+        return (one.call.op,) if kernel is None else tuple(f"aten::{op}" for op in kernel.ops)
 
     @property
     def gpu_us(self) -> float:

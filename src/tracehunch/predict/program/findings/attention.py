@@ -24,6 +24,8 @@ from tracehunch.units import plural, time_range_us, time_us
 ID: Final = "unfused-attention"
 _SOFTMAX: Final = ("aten::_softmax", "aten::_safe_softmax")
 _PRODUCTS: Final = ("aten::bmm", "aten::baddbmm", "aten::mm")
+_INSIDE_SOFTMAX: Final = ("aten::view", "aten::prepare_softmax_online")
+"""Of a generated kernel: what is no step that a program writes."""
 _SOFTMAX_BACKWARD: Final = "aten::_softmax_backward_data"
 _MASKS: Final = ("masked_fill", "where", "tril", "triu")
 _REACH: Final = 8
@@ -58,74 +60,91 @@ class Chain:
     calls: tuple[CallGuess, ...]
     sizes: Sizes
     backward: tuple[CallGuess, ...] = ()
+    names: tuple[str, ...] = ()
+    """The ops of `calls`, those that are merged in a generated kernel as well."""
 
     @property
     def masked(self) -> bool:
         """Whether some scores are masked."""
-        return any(word in one.call.op for one in self.calls for word in _MASKS)
+        return any(word in name for name in self.names for word in _MASKS)
 
     @property
     def dropped(self) -> bool:
         """Whether weights are dropped out."""
-        return any("dropout" in one.call.op for one in self.calls)
+        return any("dropout" in name for name in self.names)
 
 
 def unfused(run: Run) -> Iterator[Foreseen]:
     """Report attention by hand, by the kind of module and its sizes."""
     groups: dict[tuple[str, Sizes], list[Chain]] = {}
-    for chain in chains(run.calls):
+    for chain in chains(run):
         key = kind_of_module(chain.calls[0].call.module), chain.sizes
         groups.setdefault(key, []).append(chain)
     for same in groups.values():
         yield from _finding(run, same)
 
 
-def chains(calls: Sequence[CallGuess]) -> list[Chain]:
+def chains(run: Run) -> list[Chain]:
     """Pair each softmax of the forward with the product before it and the one after it."""
-    work = [one for one in calls if launches(one)]
+    work = [one for one in run.calls if launches(one)]
     forward = [one for one in work if one.call.phase == "forward"]
     backward = [one for one in work if one.call.phase == "backward"]
-    found = [_chain(forward, at) for at, one in enumerate(forward) if one.call.op in _SOFTMAX]
+    softmax = [at for at, one in enumerate(forward) if _is_softmax(run, one)]
+    found = [_chain(run, forward, at) for at in softmax]
     made = [chain for chain in found if chain is not None]
-    return _with_backward(made, backward)
+    return _with_backward(run, made, backward)
 
 
-def _chain(work: Sequence[CallGuess], at: int) -> Chain | None:
-    scores = work[at].call.tensors[0].numel if work[at].call.tensors else 0
-    first = _nearest(work, range(at - 1, -1, -1), lambda one: _result(one) == scores)
+def _is_softmax(run: Run, one: CallGuess) -> bool:
+    return any(name in _SOFTMAX for name in run.names_of(one))
+
+
+def _chain(run: Run, work: Sequence[CallGuess], at: int) -> Chain | None:
+    """Return the chain around a softmax; a generated kernel has the scores among all that it touches."""
+    alone = work[at].call.op in _SOFTMAX
+    sizes_of = {given.numel for given in work[at].call.tensors[: 1 if alone else None]}
+    first = _nearest(run, work, range(at - 1, -1, -1), lambda one: _result(one) in sizes_of)
     if first is None:
         return None
-    for last in _products(work, range(at + 1, len(work))):
+    scores = _result(work[first])
+    for last in _products(run, work, range(at + 1, len(work))):
         sizes = _sizes(work[first], work[last])
         if sizes is not None and sizes.scores == scores:
-            inside = [one for one in work[first : last + 1] if _touches(one, sizes)]
-            return Chain(tuple(inside), sizes)
+            inside = tuple(one for one in work[first : last + 1] if _touches(one, sizes))
+            return Chain(inside, sizes, names=_names(run, inside))
     return None
 
 
-def _products(work: Sequence[CallGuess], where: range) -> Iterator[int]:
+def _names(run: Run, calls: Sequence[CallGuess]) -> tuple[str, ...]:
+    return tuple(name for one in calls for name in run.names_of(one) if name not in _INSIDE_SOFTMAX)
+
+
+def _products(run: Run, work: Sequence[CallGuess], where: range) -> Iterator[int]:
     """Yield the nearest products, up to another softmax."""
     seen = 0
     for at in where:
-        op = work[at].call.op
-        if op in _SOFTMAX or seen == _REACH:
+        if _is_softmax(run, work[at]) or seen == _REACH:
             return
-        if op in _PRODUCTS:
+        if work[at].call.op in _PRODUCTS:
             seen += 1
             yield at
 
 
-def _nearest(work: Sequence[CallGuess], where: range, fits: Callable[[CallGuess], bool]) -> int | None:
-    return next((at for at in _products(work, where) if fits(work[at])), None)
+def _nearest(
+    run: Run, work: Sequence[CallGuess], where: range, fits: Callable[[CallGuess], bool]
+) -> int | None:
+    return next((at for at in _products(run, work, where) if fits(work[at])), None)
 
 
 def _operands(one: CallGuess) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    first, second = one.call.tensors[-2:]
+    """Return the shapes of both factors; what is added stands before them, a given output after."""
+    at = one.call.op == "aten::baddbmm"
+    first, second = one.call.tensors[at : at + 2]
     return first.shape, second.shape
 
 
 def _result(one: CallGuess) -> int:
-    if len(one.call.tensors) < 2:
+    if len(one.call.tensors) < 2 + (one.call.op == "aten::baddbmm"):
         return 0
     first, second = _operands(one)
     batch = first[0] if len(first) == 3 else 1
@@ -162,9 +181,9 @@ def _touches(one: CallGuess, sizes: Sizes) -> bool:
     return any(given.numel == sizes.scores and given.shape[-2:] in ends for given in both)
 
 
-def _with_backward(found: list[Chain], backward: Sequence[CallGuess]) -> list[Chain]:
+def _with_backward(run: Run, found: list[Chain], backward: Sequence[CallGuess]) -> list[Chain]:
     """Give each chain its part of the calls of the backward that touch scores of its size."""
-    if not any(one.call.op == _SOFTMAX_BACKWARD for one in backward):
+    if not any(_SOFTMAX_BACKWARD in run.names_of(one) for one in backward):
         return found
     by_size: dict[Sizes, list[Chain]] = {}
     for chain in found:
@@ -215,9 +234,10 @@ def _finding(run: Run, same: Sequence[Chain]) -> Iterator[Foreseen]:
     calls = [one for chain in same for one in (*chain.calls, *chain.backward)]
     spent, each = us_of(calls), len(same)
     saved = max(spent - each * expected.high_us, 0.0)
-    if saved < _LEAST_PART * spent or not run.is_noticeable(saved):
+    if not saved or saved < _LEAST_PART * spent:
         return
     chain = same[0]
+    inside = ", which Inductor did not turn into SDPA" if _is_compiled(run, chain) else ""
     what = "attention and its backward" if chain.backward else "attention"
     sizes = chain.sizes
     yield Foreseen(
@@ -230,7 +250,7 @@ def _finding(run: Run, same: Sequence[Chain]) -> Iterator[Foreseen]:
         f"{plural(sum(map(launches, calls)), 'GPU activity', 'GPU activities')}, {time_us(spent)}, where "
         "scaled_dot_product_attention is expected to take "
         f"{time_range_us(each * expected.low_us, each * expected.high_us)}{at_line(chain.calls[:1])}",
-        cause=f"It is the chain {', '.join(one.call.op.removeprefix('aten::') for one in chain.calls)}. "
+        cause=f"It is the chain {', '.join(name.removeprefix('aten::') for name in chain.names)}{inside}. "
         "Its scores "
         f"are {sizes.batch} x {sizes.queries} x {sizes.keys} elements of {sizes.dtype}, written to memory "
         "and read "
@@ -242,7 +262,12 @@ def _finding(run: Run, same: Sequence[Chain]) -> Iterator[Foreseen]:
         line=line_of(chain.calls),
         subject="aten::_softmax",
         count=each,
+        small=not run.is_noticeable(saved),
     )
+
+
+def _is_compiled(run: Run, chain: Chain) -> bool:
+    return run.compiled is not None and all(id(one) in run.compiled.inside for one in chain.calls)
 
 
 def _fix(chain: Chain) -> str:
@@ -250,12 +275,12 @@ def _fix(chain: Chain) -> str:
     if chain.masked:
         arguments.append("is_causal=True")
         aside = " (another mask than the causal one as attn_mask=mask)"
-    elif any(one.call.op.startswith("aten::add") for one in chain.calls):
+    elif any(name.startswith("aten::add") for name in chain.names):
         arguments.append("attn_mask=mask")
     if chain.dropped:
         arguments.append("dropout_p=p")
     return (
-        f"F.scaled_dot_product_attention({', '.join(arguments)}) in place of the chain{aside}, with "
+        f"F.scaled_dot_product_attention({', '.join(arguments)}) in place of attention by hand{aside}, with "
         "scale= where "
         "it is not 1/sqrt(head dimension) and enable_gqa=True in place of repeated heads. Hugging Face "
         "models "

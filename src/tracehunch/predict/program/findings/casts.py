@@ -161,7 +161,7 @@ def _one_tensor(inside: Sequence[CallGuess], op: str) -> bool:
 def _for_nothing(run: Run, trips: Sequence[Trip]) -> Iterator[Foreseen]:
     casts = [cast for trip in trips for cast in trip.casts]
     spent = us_of(casts)
-    if not run.is_noticeable(spent):
+    if not spent:
         return
     first = trips[0]
     source, target = types_of(first.calls[0])
@@ -192,13 +192,14 @@ def _for_nothing(run: Run, trips: Sequence[Trip]) -> Iterator[Foreseen]:
         line=line_of(casts),
         subject=first.types,
         count=len(trips),
+        small=not run.is_noticeable(spent),
     )
 
 
 def _norms(run: Run, trips: Sequence[Trip]) -> Iterator[Foreseen]:
     inside = [one for trip in trips for one in trip.calls]
     spent = us_of(inside) - us_of([trip.calls[-1] for trip in trips])
-    if not run.is_material(spent):
+    if not spent:
         return
     source, target = types_of(trips[0].calls[0])
     kinds = grouped([trip.calls[0] for trip in trips], lambda one: kind_of_module(one.call.module))
@@ -222,4 +223,5 @@ def _norms(run: Run, trips: Sequence[Trip]) -> Iterator[Foreseen]:
         line=line_of(inside),
         subject="norm",
         count=len(trips),
+        small=not run.is_material(spent),
     )

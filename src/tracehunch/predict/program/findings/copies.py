@@ -70,7 +70,7 @@ def _of_autograd(run: Run) -> Iterator[Foreseen]:
     backward = [one for one in run.calls if one.call.phase == "backward" and one.call.op in _OF_BACKWARD]
     same = [one for one in backward if launches(one) and not _is_number(one)]
     spent = us_of(same)
-    if not run.is_material(spent):
+    if not spent:
         return
     yield Foreseen(
         id=COPY,
@@ -87,6 +87,7 @@ def _of_autograd(run: Run) -> Iterator[Foreseen]:
         "the forward, gradients of the layout the backward op reads.",
         subject="autograd",
         count=len(same),
+        small=not run.is_material(spent),
     )
 
 
@@ -158,9 +159,9 @@ def _finding(
     run: Run, finding: str, called: str, same: Sequence[CallGuess], *, asked: bool
 ) -> Iterator[Foreseen]:
     spent = _spent(same, called)
-    worth = run.is_noticeable(spent) if not asked or finding == LAYOUT else run.is_material(spent)
-    if not worth:
+    if not spent:
         return
+    worth = run.is_noticeable(spent) if not asked or finding == LAYOUT else run.is_material(spent)
     advice = _advice(called, asked=asked)
     number = plural(len(same), "copy", "copies")
     made = f"{called}, called by the program, makes {number}" if asked else f"{called} hides {number}"
@@ -183,6 +184,7 @@ def _finding(
         line=line_of(same),
         subject=called,
         count=len(same),
+        small=not worth,
     )
 
 

@@ -38,7 +38,7 @@ def turned(run: Run) -> Iterator[Foreseen]:
     convolutions = [one for one in run.calls if one.call.op == _CONVOLUTION and launches(one)]
     same = [one for one in convolutions if _turns(one)]
     spent = sum(_us(run, one) for one in same)
-    if not run.is_noticeable(spent):
+    if not spent:
         return
     norms = sum(one.call.op == _NORM for one in run.calls)
     grouped = 2 * norms > len(convolutions)
@@ -60,6 +60,7 @@ def turned(run: Run) -> Iterator[Foreseen]:
         line=line_of(same),
         subject=_CONVOLUTION,
         count=kernels,
+        small=not run.is_noticeable(spent),
     )
 
 

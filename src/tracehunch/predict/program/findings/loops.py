@@ -111,13 +111,10 @@ def _row_loop(run: Run, loop: Loop) -> Iterator[Foreseen]:
     activities = sum(map(launches, loop.calls))
     fixed = min(_FIXED_US * sum(map(launches, again)), us_of(again))
     stake = _host_us(again) if run.bound == "launch" else fixed
-    severity = _severity(run, stake)
-    if severity is None:
-        return
     yield Foreseen(
         id=LOOP,
         scope=scope_of(loop.calls),
-        severity=severity,
+        severity=_severity(run, stake),
         confidence="medium",
         time_at_stake_us=stake,
         summary=f"a Python loop of {loop.passes} passes over {join(loop.names)}: "
@@ -134,6 +131,7 @@ def _row_loop(run: Run, loop: Loop) -> Iterator[Foreseen]:
         line=line_of(loop.calls),
         subject=", ".join(loop.names),
         count=activities,
+        small=_is_small(run, stake),
     )
 
 
@@ -151,13 +149,10 @@ def optimizers(run: Run) -> Iterator[Foreseen]:
         return
     gone = max(0.0, 1 - _FUSED_LAUNCHES / kernels)
     stake = gone * (_host_us(alone) if run.bound == "launch" else min(_FIXED_US * kernels, us_of(alone)))
-    severity = _severity(run, stake)
-    if severity is None:
-        return
     yield Foreseen(
         id=OPTIMIZER,
         scope="optimizer",
-        severity=severity,
+        severity=_severity(run, stake),
         confidence="high",
         time_at_stake_us=stake,
         summary=f"the optimizer updates its parameters one by one: {plural(kernels, 'kernel')} a step "
@@ -172,6 +167,7 @@ def optimizers(run: Run) -> Iterator[Foreseen]:
         line=line_of(alone),
         subject=join(list(dict.fromkeys(one.call.op for one in alone))),
         count=kernels,
+        small=_is_small(run, stake),
     )
 
 
@@ -185,8 +181,6 @@ def _foreach(run: Run, listed: Sequence[CallGuess]) -> Iterator[Foreseen]:
     fixed = min(_FIXED_US * kernels, us_of(listed))
     host = gone * _host_us(listed) if run.bound == "launch" else 0.0
     stake = host + gone * fixed + _LESS_TRAFFIC * (us_of(listed) - fixed)
-    if _severity(run, stake) != "warning":
-        return
     yield Foreseen(
         id=OPTIMIZER,
         scope="optimizer",
@@ -204,6 +198,7 @@ def _foreach(run: Run, listed: Sequence[CallGuess]) -> Iterator[Foreseen]:
         line=line_of(listed),
         subject="Adam",
         count=kernels,
+        small=_severity(run, stake) != "warning",
     )
 
 
@@ -211,8 +206,9 @@ def _host_us(calls: Sequence[CallGuess]) -> float:
     return OP_US * len(calls) + LAUNCH_US * sum(map(launches, calls))
 
 
-def _severity(run: Run, stake: float) -> Severity | None:
-    part = stake / run.elapsed_us if run.elapsed_us else 0.0
-    if part >= WARNING:
-        return "warning"
-    return "note" if part >= WORD else None
+def _severity(run: Run, stake: float) -> Severity:
+    return "warning" if stake and stake >= WARNING * run.elapsed_us else "note"
+
+
+def _is_small(run: Run, stake: float) -> bool:
+    return stake < WORD * run.elapsed_us

@@ -35,9 +35,27 @@ def waiting(run: Run) -> Iterator[Foreseen]:
         f"{time_us(host.module_us)} a module call on top, without a profiler ({host.source}). Where "
         "kernels take "
         "less, the host sets the pace, and faster kernels change nothing.",
-        fix='Launch less, or launch ahead: torch.compile(model, mode="reduce-overhead") fuses '
-        "elementwise kernels and "
-        "replays the rest as a CUDA graph; larger batches give each kernel more work for the same launch; "
-        "fused=True makes an optimizer a handful of launches.",
+        fix=_fix(run),
         count=host.launches,
     )
+
+
+def _fix(run: Run) -> str:
+    advice = [f"Launch less, or launch ahead: {_ahead(run)}"]
+    advice.append("larger batches give each kernel more work for the same launch")
+    updates = [one.call.op for one in run.calls if one.call.phase == "optimizer"]
+    if any(not op.startswith("aten::_fused_") for op in updates):
+        advice.append("fused=True makes an optimizer a handful of launches")
+    return f"{'; '.join(advice)}."
+
+
+def _ahead(run: Run) -> str:
+    """Return how launches are made ahead: code that is compiled already is fused, too."""
+    if run.compiled is None or not run.compiled.inside:
+        return (
+            'torch.compile(model, mode="reduce-overhead") fuses elementwise kernels and replays the rest as '
+            "a CUDA graph"
+        )
+    if run.compiled.replayed:
+        return "compile what still runs outside the CUDA graphs, in as few regions as can be"
+    return 'torch.compile\'s mode="reduce-overhead" replays what is compiled already as CUDA graphs'

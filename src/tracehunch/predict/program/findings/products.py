@@ -61,7 +61,7 @@ def _finding(run: Run, gpu: Gpu, same: Sequence[CallGuess]) -> Iterator[Foreseen
     spent = us_of(same)
     low, high = (sum(_tf32_us(one, gpu, at) for one in same) for at in (0, 1))
     saved = spent - min(high, spent)
-    if not run.is_noticeable(saved):
+    if saved <= 0:
         return
     ops = join(list(dict.fromkeys(one.call.op for one in same)))
     peak, tf32 = gpu.fp32_flops, gpu.matrix_peak("tf32")
@@ -85,6 +85,7 @@ def _finding(run: Run, gpu: Gpu, same: Sequence[CallGuess]) -> Iterator[Foreseen
         line=line_of(same),
         subject=ops,
         count=len(same),
+        small=not run.is_noticeable(saved),
     )
 
 

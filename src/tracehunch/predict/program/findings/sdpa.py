@@ -119,7 +119,7 @@ def _mask(run: Run, same: Sequence[CallGuess]) -> Iterator[Foreseen]:
     assert call is not None
     parts = [part for one in same for part in one.parts if part.op in _MASK_OPS]
     spent = 3 * sum(part.activities.time.mid_us for part in parts if part.activities.time is not None)
-    if not run.is_noticeable(spent):
+    if not spent:
         return
     queries, keys = call.q.shape[-2], call.k.shape[-2]
     yield Foreseen(
@@ -137,6 +137,7 @@ def _mask(run: Run, same: Sequence[CallGuess]) -> Iterator[Foreseen]:
         line=line_of(same),
         subject="aten::tril",
         count=len(same),
+        small=not run.is_noticeable(spent),
     )
 
 

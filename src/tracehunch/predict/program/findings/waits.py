@@ -40,7 +40,7 @@ _REFILL_US: Final = 40.0
 """What the GPU idles after a wait until the next launch arrives (30 to 100 us), where it had work queued."""
 _EMPTY_US: Final = 6.5
 """What a wait costs where the queue is empty anyway: the copy and the way there and back."""
-_NOTE: Final = 0.001
+_WORD: Final = 0.001
 _WARNING: Final = 0.03
 _WARNING_OF_MANY: Final = 0.007
 _MANY: Final = 4
@@ -96,26 +96,24 @@ def waits(one: CallGuess) -> bool:
 
 def _stall(run: Run, same: Sequence[CallGuess], late: int) -> Iterator[Foreseen]:
     stake = _REFILL_US * late + _EMPTY_US * (len(same) - late)
-    severity = _severity(run, stake, len(same), late=late)
-    if severity is None:
-        return
     advice = _advice(same[0])
     name = _name(same[0])
     queue = (
         f"with work queued, the GPU idles after it until the next launch arrives ({times(late)} of "
         f"{len(same)}, about {time_us(_REFILL_US)} each)"
         if late
-        else "the GPU is expected to wait for launches there anyway, so that a wait costs little more "
-        "than itself"
+        else "the GPU is expected to have nothing queued there, as it waits for launches anyway, so that a "
+        f"wait costs little more than itself (about {time_us(_EMPTY_US)} each)"
     )
+    little = "" if stake >= _WORD * run.elapsed_us else ". In a run of this length that is next to nothing"
     yield Foreseen(
         id=SYNC,
         scope=scope_of(same),
-        severity=severity,
+        severity=_severity(run, stake, len(same)),
         confidence="high",
         time_at_stake_us=stake,
         summary=f"{name} makes the host wait for the GPU {times(len(same))}{at_line(same)}",
-        cause=f"{name} {advice.cause}. At stake is a rule of thumb: {queue}.",
+        cause=f"{name} {advice.cause}. At stake is a rule of thumb: {queue}{little}.",
         fix=advice.fix,
         modules=modules_of(same),
         line=line_of(same),
@@ -124,11 +122,10 @@ def _stall(run: Run, same: Sequence[CallGuess], late: int) -> Iterator[Foreseen]
     )
 
 
-def _severity(run: Run, stake: float, number: int, *, late: int) -> Severity | None:
+def _severity(run: Run, stake: float, number: int) -> Severity:
+    """Say how bad waits are; one that costs nothing is a note, since it may where the GPU has more to do."""
     part = stake / run.elapsed_us if run.elapsed_us else 0.0
-    if part >= (_WARNING_OF_MANY if number >= _MANY else _WARNING):
-        return "warning"
-    return "note" if part >= (_NOTE if late else 2 * _NOTE) else None
+    return "warning" if part >= (_WARNING_OF_MANY if number >= _MANY else _WARNING) else "note"
 
 
 def _advice(one: CallGuess) -> Remedy:
@@ -151,7 +148,7 @@ def _slow(run: Run, same: Sequence[CallGuess]) -> Iterator[Foreseen]:
     spent, moved = us_of(same), sum(moved_bytes(one.call) for one in same)
     stake = max(spent - moved / _PINNED * 1e6, 0.0)
     part = stake / run.elapsed_us if run.elapsed_us else 0.0
-    if part < _NOTE:
+    if not stake:
         return
     there = direction(same[0].call) == "htod"
     way = "from pageable memory to the GPU" if there else "from the GPU to pageable memory"
@@ -174,6 +171,7 @@ def _slow(run: Run, same: Sequence[CallGuess]) -> Iterator[Foreseen]:
         line=line_of(same),
         subject=same[0].call.op,
         count=len(same),
+        small=part < _WORD,
     )
 
 

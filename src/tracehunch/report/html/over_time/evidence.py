@@ -24,7 +24,7 @@ _HEADS: Final = (
     Head("after", number=True, meaning="of a time the median of these calls"),
     Head("calls after", number=True, meaning="calls of the scope, or steps with several"),
     Head("change", number=True, meaning="after over before, less 1"),
-    Head("from", number=True, meaning="where the later level begins"),
+    Head("from", number=True, meaning="the first recorded call of the later level"),
     Head("by chance", number=True, meaning="chance of the like without a change, before correction"),
 )
 

@@ -121,7 +121,10 @@ def sdpa_section(guess: ProgramGuess) -> Section | None:
 def findings_section(guess: ProgramGuess) -> Section:
     """Return the findings that can be known beforehand."""
     html = "".join(_finding(at, one) for at, one in enumerate(guess.findings, 1))
-    return Section("findings", "Findings", html or "<p>none</p>", aside="that can be known beforehand")
+    little = words.smaller(guess)
+    html = html or f"<p>{'none of weight' if little else 'none'}</p>"
+    html += f"<p>{text(little)}</p>" if little else ""
+    return Section("findings", "Findings", html, aside="that can be known beforehand")
 
 
 def _finding(number: int, one: Foreseen) -> str:
