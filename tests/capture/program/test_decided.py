@@ -52,7 +52,7 @@ def test_what_a_library_checks_holds():
 
 def test_a_check_that_is_known_to_fail_fails():
     def run() -> None:
-        torch.distributions.Normal(0.0, torch.full((2,), -1.0, device="cuda"))
+        torch.distributions.Normal(0.0, torch.full((2,), -1.0, device="cuda"), validate_args=True)
 
     with pytest.raises(Exception, match="scale"):
         record_call(run, (), {})
