@@ -61,7 +61,7 @@ class Surprise:
     time_at_stake_us: float
     evidence: tuple[int, ...]
     slip: str = ""
-    """A misspelt name in the claim, which then cannot hold of any trace; "" where there is none."""
+    """An op of the claim that the trace has not, with the one that may be meant; "" where there is none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,11 +87,8 @@ def program(
     of any size is made at once. MODULE is a module's name, or a file: train.py:make_step.
     """
     chosen = common.pick_format(output_format, output, FORMATS)
-    with (
-        _gpus_hidden(),
-        _quiet_refusals(),
-        redirect_stdout(sys.stderr),
-    ):  # what the program prints is no part of the guess
+    # what the program prints is no part of the guess
+    with _gpus_hidden(), _quiet_refusals(), redirect_stdout(sys.stderr):
         torch_version = torch_version or _installed()
         env = environment_of(gpu, torch_version, cudnn)
         guess = _guess(target, env, compiled=compiled, values=values)

@@ -1,9 +1,6 @@
-"""Slips in the names of ops that a claim says lead: names that no op has, much like one that there is."""
+"""Ops that a claim says lead and that the trace has not, though it has one of much the same name."""
 
-from collections.abc import Sequence
 from difflib import get_close_matches
-from functools import cache
-from importlib.resources import files
 from typing import Final
 
 from tracehunch.facts.model import Facts
@@ -11,38 +8,26 @@ from tracehunch.guess.model import Claim
 from tracehunch.guess.op_scope import op_names
 from tracehunch.judge.leads import plain_name
 
-_ATEN: Final = "aten::"
-_ALIKE: Final = 0.8
+_ALIKE: Final = 0.85
 _LONGEST: Final = 64
 
 
 def slip_in(claim: Claim, facts: Facts) -> str:
-    """Say which claimed op is none, with the one that was meant; "" where all are, or none is near.
+    """Say which claimed op the trace has not, and which it has that may be meant; "" where none is near.
 
-    Ops are those of the trace and PyTorch's own (``aten_ops.txt``: of torch 2.13). Names with another
-    namespace, and Autograd's nodes, are taken as they are.
+    Names of another namespace are taken as they are.
     """
     if claim.relation != "leads":
         return ""
     claimed = claim.expected if isinstance(claim.expected, tuple) else (claim.expected,)
-    return next(filter(None, (_slip(str(op), op_names(facts)) for op in claimed)), "")
+    by_length = sorted(op_names(facts), key=len, reverse=True)  # of names alike the shortest is called
+    there = {plain_name(name): name for name in by_length if len(name) <= _LONGEST}
+    return next(filter(None, (_slip(str(op), there) for op in claimed)), "")
 
 
-def _slip(op: str, in_trace: Sequence[str]) -> str:
-    bare = op.removeprefix(_ATEN)
-    if not bare.islower() or "::" in bare or len(bare) > _LONGEST:
+def _slip(op: str, there: dict[str, str]) -> str:
+    word = plain_name(op)
+    if word in there or len(op) > _LONGEST or "::" in op.removeprefix("aten::"):
         return ""
-    known = {plain_name(name): f"{_ATEN}{name}" for name in aten_ops()}
-    known |= {
-        plain_name(name): name for name in sorted(in_trace, key=len, reverse=True) if len(name) <= _LONGEST
-    }
-    if plain_name(op) in known:
-        return ""
-    near = get_close_matches(plain_name(op), known, n=1, cutoff=_ALIKE)
-    return f"no op is called {op}, a slip in the guess: did you mean {known[near[0]]}?" if near else ""
-
-
-@cache
-def aten_ops() -> tuple[str, ...]:
-    """Return the names of PyTorch's ops, without namespace and overload, sorted."""
-    return tuple((files("tracehunch.judge") / "aten_ops.txt").read_text("utf-8").split())
+    near = get_close_matches(word, there, n=1, cutoff=_ALIKE)
+    return f"the trace has no op {op}: did you mean {there[near[0]]}?" if near else ""

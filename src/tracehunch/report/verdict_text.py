@@ -89,10 +89,10 @@ def surprise_text(surprise: Surprise) -> str:
 
 def explained_text(surprise: Surprise) -> str:
     """Which findings explain a surprise; that none does is worth the most attention, unless it is a slip."""
-    if surprise.slip:
-        return printable(surprise.slip)
     known = join(surprise.explained_by)
-    return f"explained by {known}" if known else "unexplained: no finding tells why"
+    if known:
+        return f"explained by {known}"
+    return printable(surprise.slip) if surprise.slip else "unexplained: no finding tells why"
 
 
 def held_texts(verdict: Verdict, most: int | None = _HELD_SHOWN) -> list[str]:
