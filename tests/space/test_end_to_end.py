@@ -190,3 +190,29 @@ def started_by(process):
     """Return the processes that any thread of a process has started."""
     lists = Path(f"/proc/{process}/task").glob("*/children")
     return [one for task in lists for one in task.read_text().split()]
+
+
+TOLD_ELSEWHERE = """
+import signal, threading, time
+from pathlib import Path
+from tracehunch.space.server import main
+
+def late():
+    time.sleep(1)
+    signal.pthread_kill(threading.get_ident(), signal.SIGTERM)
+    time.sleep(600)
+
+threading.Thread(target=late, daemon=True).start()
+main(Path("."))
+"""
+
+
+@needs_torch
+@pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="POSIX only")
+def test_it_stops_when_another_thread_is_told(folder, tmp_path):
+    environment = {**os.environ, "PORT": "0", "TMPDIR": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}
+    stopped = subprocess.run(
+        [sys.executable, "-c", TOLD_ELSEWHERE], cwd=folder, env=environment, capture_output=True, timeout=60,
+        check=False,
+    )  # fmt: skip
+    assert stopped.returncode == 0, stopped.stderr.decode()

@@ -22,6 +22,9 @@ from tracehunch.space.server.settings import Settings
 PORT: Final = 7860
 """Where a Space is expected to listen, unless its README says another."""
 
+_LOOKS_S: Final = 1.0
+"""How often it looks whether it was told to stop."""
+
 
 def main(home: Path) -> None:
     """Serve until told to stop; the first run starts at once.
@@ -39,7 +42,8 @@ def main(home: Path) -> None:
             threading.Thread(target=server.serve_forever, daemon=True).start()
             logging.getLogger("space").info("serving on port %d", server.server_address[1])
             runs.start()
-            told.wait()
+            while not told.wait(_LOOKS_S):
+                pass  # a signal that the system hands to another thread does not wake this one
             logging.getLogger("space").info("stopping")
             runs.stop()
             server.shutdown()
