@@ -41,6 +41,7 @@ VARIANTS = ["--variant", "naive", "--variant", "sdpa_math"]
 ON_LINUX = Path("/proc/self/task").is_dir()
 H200 = Path(__file__).parents[1] / "data" / "h200"
 needs_torch = pytest.mark.skipif(find_spec("torch") is None, reason="runs attention with torch")
+pytestmark = pytest.mark.xdist_group("space")  # one app for all of them, in this order
 
 
 def cli(*args):
@@ -174,6 +175,7 @@ def test_the_app_from_start_to_end(app, folder, tmp_path):
 
 @needs_torch
 def test_it_runs_again_on_demand_and_told_to_stop_ends_that_run_too(app):
+    assert app.wait() == "done"  # the first run, whichever tests of this module this worker has run before
     assert app.ask("/run", "POST")[0] == 303
     assert app.ask("/run", "POST")[0] == 409
     assert app.ask("/report.json")[0] == 200  # the last one, while the next is under way

@@ -28,6 +28,7 @@ PATIENCE_S = 30.0
 _CHUNK: Final = 1 << 20
 _AT_ONCE: Final = 8  # small servers drop more connections than they can queue
 _DENIED: Final = (401, 403)
+_NONE: Final = 404
 _URL: Final = re.compile(r"[a-z][a-z0-9+.\-]+(?:://|::)", re.IGNORECASE)
 _LOGIN: Final = re.compile(r"(?<=://)[^/@\s]*@")
 _QUERY: Final = re.compile(r"(https?://[^\s?#]*)[?#][^\s'\")]*", re.IGNORECASE)
@@ -198,11 +199,16 @@ def _failure(url: str, error: BaseException) -> ReadError:
             "no package that knows it is installed",
             "install the one that fsspec uses for it, or download the file and give its path",
         )
-    if isinstance(error, FileNotFoundError) and (error.__cause__ is None or "404" in str(error.__cause__)):
+    if isinstance(error, FileNotFoundError) and not _is_of_http(error.__cause__):
         return ReadError("cannot be opened", "there is no such file", "check the URL")
     if isinstance(error, PermissionError):
         return ReadError("cannot be opened", "access was denied", "check the credentials and the URL")
     return _of_server(error)
+
+
+def _is_of_http(cause: BaseException | None) -> bool:
+    """Whether HTTP failed in another way than 404: fsspec calls whatever happens to a URL "not found"."""
+    return type(cause).__module__.partition(".")[0] == "aiohttp" and getattr(cause, "status", None) != _NONE
 
 
 def _of_server(error: BaseException) -> ReadError:
