@@ -64,7 +64,7 @@ def test_what_the_server_does_not_have(tmp_path):
         ("403", r"access was denied \(403\); check the credentials"),
         ("404", "cannot be opened: there is no such file; check the URL"),
         ("503", "the server says 503 Service Unavailable; check the URL"),
-        ("503/404", "the server says 503 Service Unavailable; check the URL"),  # a number in the URL is no answer
+        ("503/404", "the server says 503 Service Unavailable; check the URL"),  # no answer's number
         ("again", "it redirects without end; check the URL"),
         ("again/:404", "it redirects without end; check the URL"),
         ("half", "cannot be read: the server's answer ended early"),
