@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import os
 import shutil
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 pytest_plugins = ["pytester"]
+
+# on a busy machine an example may take any time; which ones are drawn stays as it is: with CI set, the same
+settings.register_profile(
+    "any machine", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("any machine")
 
 DATA = Path(__file__).parent / "data"
 H200 = DATA / "h200"
@@ -58,6 +66,7 @@ def big_trace() -> Path:
     return path
 
 
+_SLOWEST_MS = 180_000  # a page may be slow to come on a busy machine; Playwright's own limit is 30 s
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 _BROWSER_FLAGS = (
     "--no-sandbox",
@@ -75,9 +84,16 @@ def browser() -> Iterator[Any]:
     if path is None:
         pytest.skip("no Chromium on this machine (Debian: apt install chromium)")
     with playwright.sync_playwright() as started:
-        opened = started.chromium.launch(executable_path=path, args=list(_BROWSER_FLAGS))
+        opened = started.chromium.launch(executable_path=path, args=list(_BROWSER_FLAGS), timeout=_SLOWEST_MS)
+        opened.new_context = partial(_patient, opened.new_context)
         yield opened
         opened.close()
+
+
+def _patient(new_context: Callable[..., Any], **options: Any) -> Any:
+    context = new_context(**options)
+    context.set_default_timeout(_SLOWEST_MS)
+    return context
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

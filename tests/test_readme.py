@@ -48,7 +48,7 @@ def _run(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
     }
     return subprocess.run(
         ["/bin/sh", "-c", command],
-        cwd=folder, env=environment, capture_output=True, text=True, timeout=300, check=False,
+        cwd=folder, env=environment, capture_output=True, text=True, timeout=900, check=False,
     )  # fmt: skip
 
 
@@ -109,7 +109,7 @@ def test_python(text: str, folder: Path) -> None:
         (folder / "test_readme_example.py").write_text(text, encoding="utf-8")
     how = ["-m", "pytest", "-q", "test_readme_example.py"] if is_test else ["-c", text]
     done = subprocess.run(
-        [sys.executable, *how], cwd=folder, capture_output=True, text=True, timeout=120, check=False
+        [sys.executable, *how], cwd=folder, capture_output=True, text=True, timeout=600, check=False
     )
     assert done.returncode == 0, done.stderr + done.stdout
 

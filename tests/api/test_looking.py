@@ -38,6 +38,17 @@ def test_in_on_trace_ready():
     assert seen[0].scopes["aten::exp"].calls == 1
 
 
+def test_what_was_profiled_is_looked_at_in_its_file_and_without_one_the_reason_is_told():
+    block = tracehunch.profile("block")
+    with pytest.raises(CaptureError, match="no trace to look at: nothing was recorded yet"):
+        tracehunch.look(block)
+    with block:
+        torch.ones(3).exp()
+    assert tracehunch.look(block).trace_path == block.trace_path
+    assert tracehunch.check({"scope": "block", "leaf_ops": 3}, block).verdict.held
+    assert tracehunch.diff(block, block).new == ()
+
+
 def test_a_profiler_without_a_trace_is_told_what_to_do():
     with (
         torch.profiler.profile(activities=CPU) as running,

@@ -20,7 +20,8 @@ LARGEST = Wanted(500).words
 
 PARENT = """
 import subprocess, sys, time
-child = subprocess.Popen([sys.executable, "-c", "import time; held = b'x' * 80_000_000; time.sleep(0.6)"])
+code = "import sys, time; held = b'x' * 80_000_000; time.sleep(float(sys.argv[1]))"
+child = subprocess.Popen([sys.executable, "-c", code, sys.argv[1]])
 held = b"x" * 80_000_000
 child.wait()
 print('noise')
@@ -30,14 +31,14 @@ MEASURES = """
 import json, sys
 sys.path.insert(0, sys.argv[1])
 from speed_runs import measured
-run = measured([sys.executable, "-c", sys.argv[2]], 60)
+run = measured([sys.executable, "-c", *sys.argv[2:]], 600)
 print(json.dumps([run.problem, run.peak_bytes, run.stages, run.failed]))
 """
 ENDLESS = """
 import subprocess, sys, time
-child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
 print(child.pid, file=open(sys.argv[1], "w"), flush=True)
-time.sleep(60)
+time.sleep(600)
 """
 
 
@@ -47,15 +48,13 @@ def result(seconds, *, what=LARGEST, program=OURS, part="look", peak=5e8, **more
 
 @pytest.mark.skipif(sys.platform != "linux", reason="memory of several processes is read from /proc")
 def test_memory_is_that_of_the_whole_tree_and_stages_are_what_the_driver_said():
-    command = [
-        sys.executable,
-        "-c",
-        MEASURES,
-        str(BENCHMARKS),
-        PARENT,
-    ]  # a child begins with its parent's peak
-    said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    problem, peak_bytes, stages, failed = json.loads(said)
+    # a process of its own measures: a child begins with its parent's peak
+    command = [sys.executable, "-c", MEASURES, str(BENCHMARKS), PARENT]
+    for held_s in ("0.6", "6", "60"):  # memory is sampled: on a busy machine seldom
+        said = subprocess.run([*command, held_s], check=True, capture_output=True, text=True).stdout
+        problem, peak_bytes, stages, failed = json.loads(said)
+        if peak_bytes > 160e6:
+            break
     assert problem == ""
     assert 160e6 < peak_bytes < 300e6
     assert stages == {"load": 1.5}
@@ -63,11 +62,14 @@ def test_memory_is_that_of_the_whole_tree_and_stages_are_what_the_driver_said():
 
 
 def test_what_takes_too_long_is_ended_with_all_that_it_started(tmp_path):
-    run = measured([sys.executable, "-c", ENDLESS, str(tmp_path / "pid")], 1.5)
-    assert run.late
-    assert run.problem
+    for limit_s in (1.5, 15, 150):  # a busy machine takes seconds to start what is to be ended
+        run = measured([sys.executable, "-c", ENDLESS, str(tmp_path / "pid")], limit_s)
+        assert run.late
+        assert run.problem
+        if (tmp_path / "pid").exists() and (tmp_path / "pid").read_text():
+            break
     child = int((tmp_path / "pid").read_text())
-    for _ in range(100):
+    for _ in range(1200):
         if not alive(child):
             break
         time.sleep(0.05)
@@ -84,7 +86,7 @@ def alive(pid):
 
 
 def test_what_fails_says_why():
-    run = measured([sys.executable, "-c", "raise ValueError('no such thing in /some/where/else')"], 60)
+    run = measured([sys.executable, "-c", "raise ValueError('no such thing in /some/where/else')"], 600)
     assert run.problem == "exit 1: ValueError: no such thing in ..."
     assert not run.late
 

@@ -74,7 +74,7 @@ def test_a_place_is_checked_before_there_is_a_trace(tmp_path):
     assert (tmp_path / "new").is_dir()
     for path, said in (
         (tmp_path / "t.trace", "ends neither in .json nor in .json.gz"),
-        (tmp_path / "file" / "t.json", "choose another folder"),
+        (tmp_path / "file" / "t.json", "it is no folder; choose another folder"),
         (tmp_path, "ends neither"),
     ):
         with pytest.raises(CaptureError, match=said):

@@ -629,7 +629,7 @@ def test_an_interrupt_reports_what_is_done_and_leaves_nothing_half_written(tmp_p
                 child.send_signal(signal.SIGINT)
                 break
         child.stderr.read()
-        assert child.wait(60) == 130
+        assert child.wait(300) == 130
     series = json.loads(report.read_text())["attention"]
     assert series["interrupted"]
     assert series["variants"][0]["name"] == "naive"

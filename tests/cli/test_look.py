@@ -209,9 +209,8 @@ def test_a_terminal_gets_colour_unless_it_is_dumb(term: str, coloured: bool) -> 
 
     controller, terminal = pty.openpty()
     env = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "FORCE_COLOR")} | {"TERM": term}
-    with subprocess.Popen(
-        [sys.executable, "-m", "tracehunch", "look", str(NAIVE)], stdout=terminal, stderr=terminal, env=env
-    ) as child:
+    command = [sys.executable, "-m", "tracehunch", "look", NAIVE.name]  # a whole path may be of any length
+    with subprocess.Popen(command, cwd=NAIVE.parent, stdout=terminal, stderr=terminal, env=env) as child:
         os.close(terminal)
         seen = b""
         while chunk := _read(controller):

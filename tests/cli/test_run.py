@@ -41,6 +41,8 @@ SCRIPTS = {
     + "import os, signal, time; train(5); os.kill(os.getpid(), signal.SIGTERM); time.sleep(9)",
     "short": TRAIN + "train(3); sys.exit('no more')",
     "without": "import sys; print(sys.stdin.read().upper()); sys.stdout.close(); sys.exit(4)",
+    "hushed": TRAIN + "import io; own, sys.stderr = sys.stderr, io.StringIO(); train(8)\n"
+    "print(repr(sys.stderr.getvalue())); own.close()",
     "serves": (
         "import os, shutil, signal, torch\nmodel, loss = torch.nn.Linear(8, 8), torch.nn.MSELoss()\n"
         "os.mkdir('gone'); os.chdir('gone'); os.rmdir(os.getcwd())\n"
@@ -84,15 +86,19 @@ SCRIPTS = {
         "if __name__ == '__main__': main()"
     ),
 }
-OPTIONS = {"endless": ["--max-seconds", "0.2"], "turns": ["-o", "turns.html"]}
-LOOKS = {"plain", "turns"}
+OPTIONS = {
+    "endless": ["--max-seconds", "0.2"],
+    "turns": ["-o", "turns.html"],
+    "hushed": ["-o", "hushed.md", "-t", "made/"],
+}
+LOOKS = {"plain", "turns", "hushed"}
 
 
 def tracehunch(folder, *words, **more):
     environment = {**os.environ, "COLUMNS": "80", "NO_COLOR": "1", "OMP_NUM_THREADS": "1"}
     return subprocess.run(
         [sys.executable, "-m", "tracehunch", "run", *words],
-        cwd=folder, env=environment, capture_output=True, text=True, timeout=120, check=False, **more,
+        cwd=folder, env=environment, capture_output=True, text=True, timeout=600, check=False, **more,
     )  # fmt: skip
 
 
@@ -178,6 +184,13 @@ def test_a_script_without_torch_runs_as_ever(ran):
     assert trace is None
 
 
+def test_what_a_script_puts_in_the_place_of_stderr_is_its_own_and_closing_it_loses_no_report(ran, folder):
+    done, _ = ran("hushed")
+    assert (done.returncode, done.stdout) == (0, "''\n"), done.stderr
+    assert "recorded 3 optimizer steps: made/tracehunch-hushed.json.gz; the script goes on" in done.stderr
+    assert "tracehunch-hushed.json.gz" in (folder / "hushed.md").read_text()
+
+
 def test_forwards_of_the_outermost_model_are_steps_where_nothing_is_trained(ran):
     done, trace = ran("serves")  # interrupted, in a folder that is gone
     assert done.returncode == -signal.SIGINT
@@ -224,6 +237,9 @@ def test_compiled_code_notices_nothing(ran):
         (("--format", "json", "s.py"), "needs -o FILE"),
         (("--no-look", "--fail-on", "note", "s.py"), "--no-look leaves nothing to report"),
         (("--guess", "none.toml", "s.py"), "none.toml"),
+        (("-o", "none/r.md", "s.py"), "there is no folder none"),
+        (("-t", "t.txt", "s.py"), "ends neither in .json nor in .json.gz"),
+        (("-t", "s.py/t.json", "s.py"), "it is no folder"),
     ],
 )
 def test_usage_errors_come_before_the_script_runs(tmp_path, capsys, monkeypatch, words, said):
@@ -238,7 +254,9 @@ def test_usage_errors_come_before_the_script_runs(tmp_path, capsys, monkeypatch,
 
 def test_a_guess_is_checked_and_two_ranks_are_told_apart(tmp_path):
     (tmp_path / "ddp.py").write_text(
-        "import torch, torch.distributed as dist\ndist.init_process_group('gloo')\n"
+        "import os, torch, torch.distributed as dist\n"
+        "where = 'file://' + os.path.abspath('meeting')\n"  # a port might be somebody else's
+        "dist.init_process_group('gloo', where, rank=int(os.environ['RANK']), world_size=2)\n"
         "model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(8, 8))\n"
         "sgd = torch.optim.SGD(model.parameters())\n"
         "for _ in range(6): model(torch.ones(4, 8)).sum().backward(); sgd.step()\n"
@@ -250,12 +268,11 @@ def test_a_guess_is_checked_and_two_ranks_are_told_apart(tmp_path):
         subprocess.Popen(
             [sys.executable, "-m", "tracehunch", "run", "--guess", "hunch.toml", "-o", "v.json", "ddp.py"],
             cwd=tmp_path, stderr=subprocess.PIPE, text=True,
-            env={**os.environ, "RANK": str(rank), "WORLD_SIZE": "2", "LOCAL_RANK": str(rank),
-                 "MASTER_ADDR": "localhost", "MASTER_PORT": str(20_000 + os.getpid() % 20_000)},
+            env={**os.environ, "RANK": str(rank), "WORLD_SIZE": "2", "LOCAL_RANK": str(rank)},
         )
         for rank in (0, 1)
     ]  # fmt: skip
-    (_, first), (_, second) = (one.communicate(timeout=120) for one in launched)
+    (_, first), (_, second) = (one.communicate(timeout=600) for one in launched)
     assert [one.returncode for one in launched] == [1, 0], first + second  # rank 0 alone judges
     assert "leaf_ops in ProfilerStep is a surprise" in first
     assert "tracehunch:" not in second

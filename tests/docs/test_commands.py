@@ -86,7 +86,7 @@ def ran(words, command, reader, codes):
             cwd=reader.folder,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=600,
             check=False,
         )
         assert done.returncode in codes, (command, done.stderr)

@@ -9,6 +9,7 @@ import pytest
 from tests.compare.ranks.made import Straggler, make
 
 from tracehunch.compare.ranks import compare
+from tracehunch.engines import cluster as connecting
 from tracehunch.engines import dask as engine
 from tracehunch.engines import run
 from tracehunch.engines.task import examined
@@ -18,6 +19,13 @@ from tracehunch.trace.discover import discover
 
 distributed = pytest.importorskip("distributed")
 pytestmark = pytest.mark.xdist_group("dask")
+
+
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch):
+    """Let a busy machine take its time to answer."""
+    for module in (engine, connecting):
+        monkeypatch.setattr(module, "ANSWER_S", 60)
 
 
 def whats(results):

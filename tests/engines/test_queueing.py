@@ -22,7 +22,7 @@ def test_a_file_that_does_not_fit_waits_and_a_smaller_one_goes_before_it():
     waiting.join(0.05)
     assert taken == []
     queueing.give_back(0)
-    waiting.join(5)
+    waiting.join(60)
     assert taken == [(1, 50)]
 
 
@@ -44,5 +44,5 @@ def test_closed_it_gives_nothing_and_wakes_who_waits():
     waiting = threading.Thread(target=lambda: taken.append(queueing.take()))
     waiting.start()
     queueing.close()
-    waiting.join(5)
+    waiting.join(60)
     assert taken == [None]

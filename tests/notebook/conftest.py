@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 KERNEL = "tracehunch-test"
-_TIMEOUT_S = 120
+_TIMEOUT_S = 600
 
 
 class Typist:

@@ -139,7 +139,7 @@ def test_a_cell_that_raises_while_it_warms_up_shows_no_report_of_an_earlier_one(
         ("%%hunch -o class\nn = -1", "'class' is no name for a variable"),
         ("%%hunch --guess nowhere.toml\nn = -1", "cannot read nowhere.toml"),
         ("%%hunch --guess a.toml kernels=5\nn = -1", "keep one"),
-        ("%%hunch --trace t.txt --no-ask\nn = -1", "cannot write a trace to t.txt"),
+        ("%%hunch --trace t.txt --no-ask\nn = -1", "t.txt: its name ends neither in .json nor in .json.gz"),
         ("%%hunch cpu_time='< 3us\nn = -1", "in quotes"),
         ("%%hunch\nimport asyncio\nn = -1\nawait asyncio.sleep(0)", "await"),
     ],

@@ -35,8 +35,9 @@ class Elements(HTMLParser):
 
 def _executed(notebook: Any, kernel: str, folder: Path) -> Any:
     nbclient.NotebookClient(
-        notebook, kernel_name=kernel, timeout=120, resources={"metadata": {"path": str(folder)}}
-    ).execute()
+        notebook, kernel_name=kernel, timeout=600, startup_timeout=600,
+        resources={"metadata": {"path": str(folder)}},
+    ).execute()  # fmt: skip
     return notebook
 
 

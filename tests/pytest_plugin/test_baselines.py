@@ -83,9 +83,10 @@ def test_what_differs_fails_until_it_is_accepted(saved):
 
 def test_missing_and_stale_ones_are_said(saved):
     source = saved.path / "test_it.py"
-    source.write_text(source.read_text().replace("test_whole", "test_renamed"))
+    more = "\n@pytest.fixture\ndef none(): assert 0\ndef test_is_not_set_up(none): pass\n"
+    source.write_text("import pytest\n" + source.read_text().replace("test_whole", "test_renamed") + more)
     result = saved.runpytest_inprocess("--tracehunch-compare")
-    result.assert_outcomes(passed=4)
+    result.assert_outcomes(passed=4, errors=1)
     result.stdout.fnmatch_lines(
         [
             "baselines in .tracehunch: 2 held",
@@ -96,7 +97,7 @@ def test_missing_and_stale_ones_are_said(saved):
         ]
     )
     saved.runpytest_inprocess("--tracehunch-compare", "--tracehunch-strict").assert_outcomes(
-        passed=3, failed=1
+        passed=3, failed=1, errors=1
     )
 
 
@@ -112,7 +113,13 @@ def test_a_baseline_that_cannot_be_read_is_named_and_can_be_replaced(saved):
     path.write_text("[[guess]")
     result = saved.runpytest_inprocess("--tracehunch-compare")
     result.assert_outcomes(passed=3, failed=1)
-    result.stdout.fnmatch_lines(["*test_whole.toml is not TOML*"])
+    result.stdout.fnmatch_lines(
+        [
+            "*test_whole.toml is not TOML*",
+            "baseline: *test_whole.toml; --tracehunch-update accepts what it shows now",
+            "baselines in .tracehunch: 2 held, 1 broken",
+        ]
+    )
     saved.runpytest_inprocess("--tracehunch-update").assert_outcomes(passed=4)
     assert tomllib.loads(path.read_text())["guess"]
 

@@ -120,6 +120,43 @@ def test_broken(hunch):
     project.runpytest_inprocess("--tracehunch-strict").assert_outcomes(failed=4)
 
 
+def test_what_cannot_be_profiled_is_told_where_the_test_asked_for_it(project):
+    project.makepyfile(
+        test_it="""
+import pytest
+import torch
+
+@pytest.fixture
+def nested(hunch):
+    with hunch("a"):
+        with hunch("b"):
+            pass
+
+def test_set_up(nested):
+    pass
+
+def test_call(hunch):
+    with hunch("a"):
+        hunch(torch.ones, 3)
+
+@pytest.mark.tracehunch(leaf_ops=1)
+def test_own():
+    with torch.profiler.profile():
+        torch.ones(3)
+"""
+    )
+    result = project.runpytest_inprocess()
+    result.assert_outcomes(errors=1, failed=2)
+    result.stdout.fnmatch_lines(
+        [
+            "test_it.py:7: CaptureError",
+            "test_it.py:15: CaptureError",
+            "the code could not be profiled: there is no trace: another profiler was started while it ran*",
+        ]
+    )
+    assert "/tracehunch/" not in result.stdout.str().replace(str(project.path), "")
+
+
 def test_traces_are_kept_where_asked_for(project):
     project.makepyfile(
         test_it="""

@@ -13,6 +13,7 @@ import time
 import urllib.error
 import urllib.request
 import zipfile
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -41,7 +42,6 @@ VARIANTS = ["--variant", "naive", "--variant", "sdpa_math"]
 ON_LINUX = Path("/proc/self/task").is_dir()
 H200 = Path(__file__).parents[1] / "data" / "h200"
 needs_torch = pytest.mark.skipif(find_spec("torch") is None, reason="runs attention with torch")
-pytestmark = pytest.mark.xdist_group("space")  # one app for all of them, in this order
 
 
 def cli(*args):
@@ -94,13 +94,13 @@ class App:
         request = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", method=method)
         opener = urllib.request.build_opener(Stays)
         try:
-            with opener.open(request, timeout=10) as answer:
+            with opener.open(request, timeout=120) as answer:
                 return answer.status, answer.read()
         except urllib.error.HTTPError as refusal:
             return refusal.code, refusal.read()
 
     def wait(self):
-        until = time.monotonic() + 120
+        until = time.monotonic() + 600
         while time.monotonic() < until:
             status = json.loads(self.ask("/healthz")[1])["status"]
             if status != "running":
@@ -144,6 +144,12 @@ def app(folder, tmp_path_factory):
 
 @needs_torch
 def test_the_app_from_start_to_end(app, folder, tmp_path):
+    first_run(app, folder, tmp_path)
+    second_run(app)
+
+
+def first_run(app, folder, tmp_path):
+    """While it runs, the page waits; then it has the report and the traces."""
     status, page = app.ask("/")
     assert status == 200
     assert b"Measuring attention" in page
@@ -173,25 +179,27 @@ def test_the_app_from_start_to_end(app, folder, tmp_path):
     assert not list(folder.rglob("__pycache__"))
 
 
-@needs_torch
-def test_it_runs_again_on_demand_and_told_to_stop_ends_that_run_too(app):
-    assert app.wait() == "done"  # the first run, whichever tests of this module this worker has run before
+def second_run(app):
+    """It runs again on demand, and told to stop ends that run too."""
     assert app.ask("/run", "POST")[0] == 303
     assert app.ask("/run", "POST")[0] == 409
     assert app.ask("/report.json")[0] == 200  # the last one, while the next is under way
-    running, until = [], time.monotonic() + 60
+    running, until = [], time.monotonic() + 300
     while not running and ON_LINUX and time.monotonic() < until:
         running = started_by(app.process.pid)
     app.process.send_signal(signal.SIGTERM)
-    assert app.process.wait(30) == 0
+    assert app.process.wait(120) == 0
     assert bool(running) == ON_LINUX
     assert not any(Path(f"/proc/{one}").exists() for one in running)
 
 
 def started_by(process):
     """Return the processes that any thread of a process has started."""
-    lists = Path(f"/proc/{process}/task").glob("*/children")
-    return [one for task in lists for one in task.read_text().split()]
+    found = []
+    for thread in Path(f"/proc/{process}/task").iterdir():
+        with suppress(OSError):  # a thread that has answered ends
+            found += (thread / "children").read_text().split()
+    return found
 
 
 TOLD_ELSEWHERE = """
@@ -200,6 +208,8 @@ from pathlib import Path
 from tracehunch.space.server import main
 
 def late():
+    while signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        time.sleep(0.1)
     time.sleep(1)
     signal.pthread_kill(threading.get_ident(), signal.SIGTERM)
     time.sleep(600)
@@ -214,7 +224,7 @@ main(Path("."))
 def test_it_stops_when_another_thread_is_told(folder, tmp_path):
     environment = {**os.environ, "PORT": "0", "TMPDIR": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}
     stopped = subprocess.run(
-        [sys.executable, "-c", TOLD_ELSEWHERE], cwd=folder, env=environment, capture_output=True, timeout=60,
+        [sys.executable, "-c", TOLD_ELSEWHERE], cwd=folder, env=environment, capture_output=True, timeout=300,
         check=False,
     )  # fmt: skip
     assert stopped.returncode == 0, stopped.stderr.decode()

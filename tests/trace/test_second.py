@@ -134,6 +134,7 @@ def parts(monkeypatch):
 
 
 def test_a_real_process_hands_over_its_part_and_ends(trace, parts, monkeypatch):
+    monkeypatch.setattr(second, "_PATIENCE_S", 300.0)  # a busy machine takes seconds to start it
     monkeypatch.setenv("PYTHONPATH", str(trace.parent))
     (trace.parent / "numpy.py").write_text("raise SystemExit('not the module that this process has')")
     got = read(trace)
@@ -223,7 +224,7 @@ def test_it_does_not_outlive_a_parent_that_was_killed(tmp_path):
     )
     command = [sys.executable, "-c", code, str(tmp_path / "never written")]
     pid = int(subprocess.run(command, stdout=subprocess.PIPE, check=False).stdout)
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 120
     while time.monotonic() < deadline and _runs(pid):
         time.sleep(0.1)
     assert not _runs(pid)

@@ -89,8 +89,8 @@ def test_deep_stacks_and_many_siblings_take_no_quadratic_time():
     after = n * 20 + np.arange(n) * 5
     start = np.r_[0, deep + 1, after]
     end = np.r_[n * 100, 2 * n * 10 - deep, after + 4]
-    began = time.process_time()
+    began = time.thread_time()
     found = nest(np.zeros(start.size), start, end, np.zeros(start.size))
-    assert time.process_time() - began < 5
+    assert time.thread_time() - began < 20  # with one more sibling or level at a time it would be minutes
     assert (found.parent[n + 1 :] == 0).all()
     assert found.parent[1 : n + 1].tolist() == list(range(n))

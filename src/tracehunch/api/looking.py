@@ -5,7 +5,7 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from tracehunch import compare
 from tracehunch.api.shown import Look, shown
@@ -30,16 +30,29 @@ class Profiler(Protocol):
         """Write the trace to a file."""
 
 
-Source = str | os.PathLike[str] | Trace | Profiler
+@runtime_checkable
+class Recorded(Protocol):
+    """What ``tracehunch.profile``, ``profiled`` and ``trace_ready`` give: it has a file, or says why not."""
+
+    @property
+    def trace_path(self) -> Path | None:
+        """The trace that was written; None while there is none."""
+
+    @property
+    def reason(self) -> str:
+        """Why there is none."""
+
+
+Source = str | os.PathLike[str] | Trace | Profiler | Recorded
 
 
 def look(source: Source, guesses: Sequence[Guess] = ()) -> Look:
     """Take one look at a trace: what it shows, what is wrong with it, what became of the guesses.
 
     ``source`` may be a file of any kind that ``read`` takes, a folder (its newest trace), ``"-"``, a Trace,
-    or a ``torch.profiler.profile`` that has finished (after its ``with`` block, or in ``on_trace_ready``).
-    Such a profiler writes its trace once: the file is kept at ``look(...).trace_path``, in the system's
-    folder for temporary files.
+    what ``tracehunch.profile`` gave, or a ``torch.profiler.profile`` that has finished (after its ``with``
+    block, or in ``on_trace_ready``). The latter writes its trace once: the file is kept at
+    ``look(...).trace_path``, in the system's folder for temporary files.
 
     Raises:
         ReadError: it cannot be read as a trace.
@@ -107,6 +120,10 @@ def _traced(source: Source) -> tuple[Trace, Path | None]:
         trace = read(source)
         path = Path(source)
         return trace, None if source == "-" else path / trace.label if path.is_dir() else path
+    if isinstance(source, Recorded):
+        if source.trace_path is None:
+            raise CaptureError("there is no trace to look at", source.reason)
+        return read(source.trace_path), source.trace_path
     path = Path(tempfile.mkdtemp(prefix="tracehunch-")) / "profile.json.gz"
     try:
         export_finished(source, path, flags=False)

@@ -22,7 +22,7 @@ class TraceReady(Captured):
 
     def __init__(self, folder: Path, guess: Written | None, scope: str) -> None:
         super().__init__(guess, scope)
-        self.folder = folder
+        self.folder = folder.absolute()  # the program may change the current one
         self.trace_paths: tuple[Path, ...] = ()
 
     def __call__(self, profiler: Profiler) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import mmap
+import os
 import re
 import shutil
 import tempfile
@@ -89,7 +90,10 @@ def check_place(path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         what = f"cannot write to {path.parent}"
-        raise CaptureError(what, _first_line(error), "choose another folder") from error
+        why = "it is no folder" if path.parent.exists() else _first_line(error)
+        raise CaptureError(what, why, "choose another folder") from error
+    if not os.access(path.parent, os.W_OK):
+        raise CaptureError(f"cannot write to {path.parent}", "no permission", "choose another folder")
     if path.is_dir():
         raise CaptureError(f"cannot write {path}", "it is a folder", "name a file in it")
 

@@ -68,4 +68,4 @@ def record_calls(
 
 def _refuse_lost(recorder: Recorder) -> None:
     if recorder.trace_path is None:
-        raise CaptureError("the code could not be profiled", recorder.reason, "profile less of it at a time")
+        raise CaptureError("the code could not be profiled", recorder.reason)

@@ -77,7 +77,8 @@ class Recorder:
     """
 
     def __init__(self, path: Path, recording: Recording | None = None) -> None:
-        self.path = path
+        self.path = path.absolute()  # the program may change the folder
+        self._given = path
         self.recording = recording or Recording()
         self.detached = False
         self.trace_path: Path | None = None
@@ -183,7 +184,7 @@ class Recorder:
 
     def _check(self) -> None:
         options = self.recording
-        check_place(self.path)
+        check_place(self._given)
         if self._torch is not None:
             raise CaptureError("this recorder was started before", "it records once", "make another one")
         refuse_counts(options.steps, options.skip, options.warmup)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import atexit
+import io
 import os
 import signal
 import sys
 import threading
-from contextlib import redirect_stdout
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
@@ -17,7 +19,7 @@ from tracehunch.cli import common, failures
 from tracehunch.errors import TracehunchError
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterator
 
     from tracehunch.capture.script import Ending, Outcome, Session
 
@@ -42,6 +44,7 @@ class Closing:
         self._session = session
         self._wanted = wanted
         self._is_first = is_first
+        self._stderr = sys.stderr  # which the script may close, or replace for its own ends
         self._status: int | None = None  # where Python would not end with it by itself
         self._signal = 0
         atexit.register(self._leave)
@@ -58,10 +61,11 @@ class Closing:
         return self._finish(ending.status)
 
     def _finish(self, status: int) -> int:
-        try:
-            code = self._close(self._session.finish(), status)
-        except (TracehunchError, KeyboardInterrupt) as failure:
-            code = failures.tell(failure, debug=False)
+        with _errors_to(self._stderr):
+            try:
+                code = self._close(self._session.finish(), status)
+            except (TracehunchError, KeyboardInterrupt) as failure:
+                code = failures.tell(failure, debug=False)
         return status or code
 
     def _finish_late(self, status: int) -> None:
@@ -124,6 +128,27 @@ class Closing:
         from tracehunch.cli.look import look  # noqa: PLC0415  # as above
 
         return look if self._wanted.hunch is None else check
+
+
+@contextmanager
+def _errors_to(stream: TextIO | None) -> Iterator[None]:
+    """Let standard error be what it was before the script, or nothing where the script has closed it."""
+    if stream is not None and _is_open(stream):
+        with redirect_stderr(stream):
+            yield
+        return
+    with Path(os.devnull).open("w", encoding="utf-8") as nothing, redirect_stderr(nothing):
+        yield
+
+
+def _is_open(stream: TextIO) -> bool:
+    try:
+        os.fstat(stream.fileno())
+    except io.UnsupportedOperation:  # no file at all
+        return not stream.closed
+    except (OSError, ValueError):
+        return False
+    return True
 
 
 def _threads_go_on() -> bool:

@@ -6,7 +6,7 @@ import os
 import sys
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TextIO
 
 import click
 
@@ -166,11 +166,12 @@ def write_whole(path: Path, data: bytes) -> None:
         ) from failure
 
 
-def note(message: str) -> None:
-    """One line on stderr; on a terminal as many as it takes."""
+def note(message: str, stream: TextIO | None = None) -> None:
+    """One line on stderr, or on what stood in its place; on a terminal as many as it takes."""
     line = _defused(f"tracehunch: {message}")
-    is_terminal = getattr(sys.stderr, "isatty", bool)()  # a script may have put anything there
-    click.echo(_in_lines(line) if is_terminal else line, err=True)
+    target = stream or sys.stderr
+    is_terminal = getattr(target, "isatty", bool)()  # a script may have put anything there
+    click.echo(_in_lines(line) if is_terminal else line, target, err=True)
 
 
 def _in_lines(text: str) -> str:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TextIO
 
 import click
 
 from tracehunch.cli import common
 from tracehunch.cli.closing import Closing, Wanted
 from tracehunch.cli.options import FAIL_ON, all_option, debug_option, output_options
+from tracehunch.errors import TracehunchError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tracehunch.capture.script import Program
     from tracehunch.capture.script.finder import Kind
 
@@ -37,7 +41,7 @@ class _Asked:
 @click.option(
     "-t",
     "--trace",
-    type=click.Path(path_type=Path),
+    type=click.Path(),  # as text: a slash at its end makes it a folder
     metavar="PATH",
     help="File (.json.gz, .json) or folder for the trace.  [default: tracehunch-SCRIPT.json.gz]",
 )
@@ -74,7 +78,7 @@ class _Asked:
 def run(  # noqa: PLR0917  # click passes all by name
     command: tuple[str, ...],
     is_module: bool,
-    trace: Path | None,
+    trace: str | None,
     by: str,
     skip: int,
     warmup: int,
@@ -128,6 +132,8 @@ def _wanted(
         raise click.UsageError(f"--format {picked} needs -o FILE: standard output is the script's")
     if not look and (hunch is not None or output is not None or fail_on is not None or strict):
         raise click.UsageError("--no-look leaves nothing to report or check; drop it, or the other option")
+    if output is not None and not output.absolute().parent.is_dir():
+        raise click.UsageError(f"-o {output}: there is no folder {output.parent}; make it first")
     if hunch is not None:
         from tracehunch.guess.hunch import read_hunch  # noqa: PLC0415  # msgspec loads only where a guess is read
 
@@ -142,28 +148,33 @@ def _run(  # noqa: PLR0917  # all from the command line
     command: tuple[str, ...],
     asked: _Asked,
     wanted: Wanted,
-    trace: Path | None,
+    trace: str | None,
     by: str,
     max_seconds: float | None,
     *,
     is_module: bool,
 ) -> int:
     from tracehunch.capture import script  # noqa: PLC0415  # loaded only where a script is run
+    from tracehunch.capture.export import check_place  # noqa: PLC0415  # as above
     from tracehunch.capture.recorder import Recording  # noqa: PLC0415  # as above
 
     rank = script.rank_here()
     first = rank is None or rank.number == 0
     try:
         program = _found(command[0], is_module=is_module)
-    except SyntaxError as failure:
+    except TracehunchError:
+        raise
+    except Exception as failure:  # noqa: BLE001  # no Python, or what its package raises: the program's own
         script.show(failure)
         return 1
+    path = script.place(trace, program.name, rank)
+    check_place(path)
     session = script.Session(
-        script.place(trace, program.name, rank),
+        path,
         Recording(**{name: getattr(asked, name) for name in asked.__slots__}),
         max_seconds=max_seconds,
         only=_kind(by),
-        say=_say if first else _nothing,
+        say=_sayer(sys.stderr) if first else _nothing,
     )
     closing = Closing(session, wanted, is_first=first)
     session.begin()
@@ -181,10 +192,14 @@ def _kind(by: str) -> Kind | None:
     return kinds.get(by)
 
 
-def _say(line: str) -> None:
-    """Say something amid the script, to which it is nothing that stderr may be closed."""
-    with suppress(OSError, ValueError):
-        common.note(line)
+def _sayer(stream: TextIO | None) -> Callable[[str], None]:
+    """Say things amid the script: not into what it puts in the place of stderr, and not if it closes that."""
+
+    def say(line: str) -> None:
+        with suppress(OSError, ValueError):
+            common.note(line, stream)
+
+    return say
 
 
 def _nothing(_: str) -> None:

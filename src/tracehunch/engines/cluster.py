@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 ANSWER_S: Final = 5
 """A scheduler that does not answer in so many seconds is not there."""
 
+_OWN_S: Final = 60
+"""One that was started here is: this machine may be busy."""
+
 
 @contextmanager
 def connected(
@@ -42,7 +45,8 @@ def connected(
             _probe(scheduler)  # a client that was never made complains, at length, when it is gone
         with _scheduler(scheduler, sources, workers, max_memory) as address:
             try:
-                client = Client(address, timeout=ANSWER_S, set_as_default=False)
+                patience_s = _OWN_S if scheduler is None else ANSWER_S
+                client = Client(address, timeout=patience_s, set_as_default=False)
             except (OSError, TimeoutError, ValueError) as error:
                 raise _no_scheduler(str(scheduler), "does not answer", error) from None
             with client:

@@ -57,7 +57,8 @@ def run(
             progress(len(done) / len(sources))
 
     with connected(scheduler, [sources[at] for at in left], workers, max_memory) as client:
-        _say_versions(client, tell)
+        if scheduler is not None:  # workers of our own are as this process is
+            _say_versions(client, tell)
         died = list(_round(client, sources, left, work, note))
         for at in died:  # alone: a task that shares its worker is blamed with it
             if list(_round(client, sources, [at], work, note)):

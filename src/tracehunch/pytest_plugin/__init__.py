@@ -75,10 +75,16 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Put figures into the report, and for a failed test the verdict."""
-    report = yield
     run = item.stash.get(_RUN, None)
+    if run is not None and call.excinfo is not None:
+        from tracehunch.pytest_plugin import _run  # noqa: PLC0415  # as above
+
+        _run.end_in_test(call.excinfo.value)
+    report = yield
     if run is None:
         return report
     report.user_properties = [(name, plain(value)) for name, value in report.user_properties]

@@ -73,8 +73,16 @@ def settle(profile: Profiled, path: Path, nodeid: str, settings: Settings) -> Co
             return Compared(path, "missing" if profile.scope.value("leaf_ops") else "empty")
         return _write(profile, path, nodeid, "saved", times=settings.times)
     if settings.mode == "compare":
-        return _compare(profile, path)
+        return _compared(profile, path)
     return _update(profile, path, nodeid, times=settings.times)
+
+
+def _compared(profile: Profiled, path: Path) -> Compared:
+    """Compare; a baseline that cannot be read is a broken one."""
+    try:
+        return _compare(profile, path)
+    except GuessError as error:
+        return Compared(path, "broken", Outcome(broken=(printable(str(error)),)))
 
 
 def _compare(profile: Profiled, path: Path) -> Compared:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import pytest
 
-from tracehunch.errors import TracehunchError
+from tracehunch.errors import CaptureError, TracehunchError
 from tracehunch.pytest_plugin._baselines import baseline_paths, settle
 from tracehunch.pytest_plugin._claims import MarkerClaims, guess_of, marker_claims, marker_options
 from tracehunch.pytest_plugin._figures import figures_of, properties
@@ -19,12 +22,13 @@ from tracehunch.pytest_plugin._told import Told
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
-    from pathlib import Path
 
     from tracehunch.pytest_plugin._baselines import Compared
     from tracehunch.pytest_plugin._profiled import Profiled
 
 _FIXTURE: Final = "hunch"
+_BELOW: Final = (f"{Path(__file__).parents[1]}{os.sep}", contextlib.__file__)
+"""Files that a traceback goes through between a test's call of the fixture and an error in it."""
 
 
 @dataclass(slots=True)
@@ -58,6 +62,7 @@ def prepare(item: pytest.Item, temporary: Path, *, whole: bool) -> TestRun:
 
 def profiled_call(item: pytest.Item, run: TestRun) -> Generator[None, object, object]:
     """Run the test, profiled as a whole if it must be, and hold what was profiled to claims and baseline."""
+    ended = False
     try:
         with ExitStack() as stack:
             if run.whole:
@@ -66,7 +71,12 @@ def profiled_call(item: pytest.Item, run: TestRun) -> Generator[None, object, ob
                 except TracehunchError as error:
                     fail(str(error))
             result = yield
+            ended = True
         _hold(item, run)
+    except CaptureError as error:
+        if not ended:  # then it is the test's own
+            raise
+        fail(str(error))
     finally:
         run.told.figures = [figures_of(one) for one in run.profiles if one.readable]
         item.user_properties += properties(run.told.figures)
@@ -76,6 +86,17 @@ def profiled_call(item: pytest.Item, run: TestRun) -> Generator[None, object, ob
 def fail(message: str) -> NoReturn:
     """Fail without a traceback: where the plugin stands in its own code says nothing."""
     raise pytest.fail.Exception(message, pytrace=False) from None
+
+
+def end_in_test(failure: BaseException) -> None:
+    """Let the traceback of an error of ours end where the test called us: what lies below says nothing."""
+    last, frame = None, failure.__traceback__ if isinstance(failure, TracehunchError) else None
+    while frame is not None:
+        if not frame.tb_frame.f_code.co_filename.startswith(_BELOW):
+            last = frame
+        frame = frame.tb_next
+    if last is not None:
+        last.tb_next = None
 
 
 def _hold(item: pytest.Item, run: TestRun) -> None:

@@ -133,7 +133,9 @@ def _is_whole(reporter: Any, exitstatus: int) -> bool:
         getattr(option, name, None) for name in ("keyword", "markexpr", "deselect", "lf", "stepwise")
     )
     ended = exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
-    stopped = reporter.stats.get("error") or getattr(option, "maxfail", 0)
+    errors = reporter.stats.get("error", ())
+    unknown = any(isinstance(one, pytest.CollectReport) for one in errors)  # which tests a file has
+    stopped = unknown or bool(getattr(option, "maxfail", 0))
     return ended and not chosen and not filtered and not stopped
 
 

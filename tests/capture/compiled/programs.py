@@ -153,3 +153,53 @@ def calls_what_is_compiled():
     square = torch.compile(lambda x: x * x + 1)
     x = torch.randn(16, 16, device="cuda")
     return torch.no_grad()(lambda: square(x).cosh())
+
+
+def has_a_mode_of_its_own():
+    w = torch.randn(16, 16, device="cuda")
+    return torch.no_grad()(torch.compile(lambda x: (x @ w).relu(), mode="max-autotune")), (w,)
+
+
+def multiplies_in_fp8():
+    a, b = (torch.ones(32, 32, device="cuda").to(torch.float8_e4m3fn) for _ in range(2))
+    one = torch.ones((), device="cuda")
+    scaled = {"scale_a": one, "scale_b": one, "out_dtype": torch.bfloat16}
+    return torch.no_grad()(lambda: torch._scaled_mm(a, b.t(), **scaled).relu())
+
+
+def has_constants():
+    """Return a call with tensors that are made of lists on the GPU, and one that is moved there."""
+    x, y = torch.randn(8, 3, device="cuda"), torch.randn(8, 4, device="cuda")
+
+    def function():
+        made = torch.tensor([1.0, 2.0, 3.0], device="cuda"), torch.as_tensor([0.5, 1.5, 2.5], device="cuda")
+        moved = torch.tensor([1.0, 2.0, 3.0, 4.0]).to("cuda")
+        return x * made[0] - made[1], y / moved
+
+    return torch.no_grad()(function)
+
+
+def of_wrong_sizes():
+    x, w = torch.randn(8, 16, device="cuda"), torch.randn(17, 8, device="cuda")
+    return lambda: torch.relu(x @ w)
+
+
+def on_two_devices():
+    x, y = torch.randn(8, device="cuda"), torch.randn(8)
+    return lambda: x + y
+
+
+def of_two_types():
+    return nn.Linear(8, 8, device="cuda"), (torch.randn(8, 8, **ON_GPU),)
+
+
+def whole_or_not_at_all():
+    def function(x):
+        print(x.shape)  # noqa: T201  # what it is refused for
+        return x + 1
+
+    return torch.compile(function, fullgraph=True), (torch.randn(8, device="cuda"),)
+
+
+def returns_its_input():
+    return torch.compile(lambda x: x), (torch.randn(8, device="cuda"),)

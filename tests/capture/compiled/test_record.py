@@ -6,6 +6,8 @@ from collections import Counter
 from contextlib import nullcontext
 from functools import cache
 from pathlib import Path
+from traceback import FrameSummary
+from types import SimpleNamespace
 
 import pytest
 
@@ -16,6 +18,7 @@ from tracehunch.predict.program.compiled_guess import claims, guess_compiled
 torch = pytest.importorskip("torch")
 
 from tracehunch.capture.compiled import (  # noqa: E402  # loads with torch
+    events,
     machine,
     record_compiled,
     record_compiled_call,
@@ -187,6 +190,68 @@ def test_replay_as_a_cuda_graph_is_told():
     assert not any(region.replayed for region in recorded("geglu").regions)
 
 
+def test_a_mode_that_the_program_asks_for_is_told():
+    found = recorded("has_a_mode_of_its_own")
+    assert [region.replayed for region in found.regions] == [True]
+    assert [call.op for call in found.program.calls if call.op == "aten::mm"] == ["aten::mm"]
+    assert any(note.startswith("max-autotune") for note in found.notes)
+
+
+def test_an_operation_that_writes_to_its_output_needs_no_rule_for_it():
+    found = recorded("multiplies_in_fp8")
+    assert not found.program.obstacles
+    assert called("multiplies_in_fp8")[-2:] == ["_scaled_mm", "triton_poi_fused_relu_0"]
+
+
+def test_constants_are_made_on_the_gpu_or_moved_while_it_is_compiled():
+    found = recorded("has_constants")
+    names = [kernel.name for kernel in found.launches.values()]
+    assert names == ["triton_poi_fused_lift_fresh_mul_sub_0", "triton_poi_fused__to_copy_div_lift_fresh_1"]
+    assert guess_compiled(found, H200).totals.amounts.copies == 0
+
+
+def line_of(text: str) -> str:
+    source = (HERE / "programs.py").read_text(encoding="utf-8").splitlines()
+    (at,) = (number for number, line in enumerate(source, 1) if text in line)
+    return f"programs.py:{at}"
+
+
+@pytest.mark.parametrize(
+    ("program", "said", "line", "advice"),
+    [
+        ("of_wrong_sizes", "RuntimeError: a and b must have same", "torch.relu(x @ w)", "by itself"),
+        ("on_two_devices", "on the same device", "return lambda: x + y", "a GPU would refuse this too"),
+        ("of_two_types", "RuntimeError: Expected out tensor to have dtype", "", "by itself"),
+    ],
+)
+def test_an_error_of_the_programs_own_is_one_as_without_the_compiler(program, said, line, advice):
+    with pytest.raises(CaptureError) as caught:
+        recorded(program)
+    assert caught.value.what == f"programs:{program} cannot run"
+    assert said in caught.value.why
+    assert caught.value.why.endswith(f"({line_of(line)})" if line else "instead")
+    assert advice in caught.value.todo
+
+
+def test_code_that_is_refused_is_told_with_its_line():
+    (one,) = recorded("whole_or_not_at_all").program.obstacles
+    assert one.stops
+    assert "print" in one.reason
+    assert one.line == line_of("print(x.shape)")
+
+
+def test_a_program_that_calls_nothing_is_told():
+    (one,) = recorded("returns_its_input").program.obstacles
+    assert "calls nothing" in one.reason
+
+
+def test_a_break_says_the_same_each_time_and_names_no_line_of_what_torch_puts_around_a_function():
+    frame = FrameSummary(torch.utils._contextlib.__file__, 124, "decorate_context")
+    reason = "Skip calling\n  Explanation: Skip `<function mean at 0x7f06e7ead900>`."
+    one = events._break(SimpleNamespace(reason=reason, user_stack=[frame]))
+    assert (one.reason, one.line) == ("Skip calling: Skip `<function mean>`", "")
+
+
 def test_nothing_stays_changed():
     assert not torch.cuda.is_available() or torch.cuda.device_count()
     recorded("geglu")
@@ -202,11 +267,6 @@ def test_unknown_target_is_told():
 
 
 def test_breaks_at_stand_ins_are_not_the_programs() -> None:
-    from traceback import FrameSummary  # noqa: PLC0415  # only here
-    from types import SimpleNamespace  # noqa: PLC0415  # only here
-
-    from tracehunch.capture.compiled import events  # noqa: PLC0415  # only here
-
     def ours(*files: str, reason: str = "Unsupported Tensor.item() call") -> bool:
         frames = [FrameSummary(file, 1, "run") for file in files]
         return events._is_ours(SimpleNamespace(reason=reason, user_stack=frames))

@@ -116,3 +116,64 @@ def test_values_that_c_reads_are_told():
     _, (obstacle,) = recorded(run)
     assert obstacle.stops
     assert obstacle.line.startswith("test_decided.py")
+
+
+CHECKS = """
+import torch
+
+def build():
+    x, other = torch.randn(4, device="cuda"), torch.randn(4, device="cuda")
+
+    def run():
+        assert (x < 9).all(), f"too large: {x.shape}"
+        if torch.any(x > 9) or x.min() < -9:
+            raise ValueError("out of range")
+        if not (x > -9).all():
+            said = f"too small: {x.shape}"
+            raise ValueError(said)
+        assert torch.allclose(x, other)
+        assert not torch.equal(x, other)
+        if x.sum().item() > 99:
+            raise ValueError("too much")
+        return x.sqrt()
+
+    return run
+"""
+
+
+def test_checks_that_raise_are_taken_to_hold(tmp_path):
+    (tmp_path / "checking.py").write_text(CHECKS, encoding="utf-8")
+    program = record_program("checking:build", search=tmp_path)
+    assert not program.obstacles
+    ops = Counter(one.op for one in program.calls)
+    assert ops["aten::sqrt"] == ops["aten::equal"] == 1
+    assert ops["aten::_local_scalar_dense"] == 6  # `equal` reads its own
+    assert ops["aten::isfinite"] == 1  # of `allclose`, in pieces as on a GPU
+
+
+@pytest.mark.parametrize("decide", ["if", "else", "while"])
+def test_decisions_that_raise_neither_way_stop(decide):
+    def run() -> Any:
+        x = torch.randn(4, device="cuda")
+        if decide == "if" and (x > 0).all():
+            x = x.exp()
+        if decide == "else":
+            x = x.exp() if x.sum().item() > 0 else x.sin()
+        while decide == "while" and (x > 0).any():
+            x = x - 1
+        return x
+
+    (obstacle,) = recorded(run)[1]
+    assert obstacle.stops
+
+
+def test_gradients_are_looked_at_for_nan_where_the_program_asks():
+    weight = torch.randn(4, requires_grad=True)
+
+    def run() -> None:
+        with torch.autograd.set_detect_anomaly(True):
+            (weight * 2).sin().sum().backward()
+
+    ops, obstacles = recorded(run)
+    assert not obstacles
+    assert ops["aten::_is_any_true"] == ops["aten::isnan"] == ops["aten::_local_scalar_dense"] == 3

@@ -44,3 +44,28 @@ def test_grouped_products_have_a_backward_in_any_type():
     assert not program.obstacles
     made = [one.outputs[0].shape for one in program.calls if one.op == "aten::_grouped_mm"]
     assert sorted(made) == sorted([(24, 32), *OPERANDS["rows"]])
+
+
+@pytest.mark.parametrize("axis", [None, 0])
+def test_rounded_values_are_followed_into_the_gradient(axis):
+    weight, scale, zero = (
+        torch.randn(4, 8, requires_grad=True),
+        torch.ones(4),
+        torch.zeros(4, dtype=torch.int32),
+    )
+
+    def step() -> None:
+        by_channel = (scale, zero, axis) if axis is not None else (0.1, 0)
+        name = "channel" if axis is not None else "tensor"
+        made = getattr(torch, f"fake_quantize_per_{name}_affine")(weight, *by_channel, -128, 127)
+        (made * made).sum().backward()
+
+    program = record_call(step)
+    assert not program.obstacles
+    (call,) = [one for one in program.calls if "fake_quantize" in one.op]
+    assert [one.dtype for one in call.outputs] == ["fp32", "bool"]
+    assert any(
+        {one.dtype for one in back.tensors} == {"fp32", "bool"}
+        for back in program.calls
+        if back.op == "aten::mul"
+    )

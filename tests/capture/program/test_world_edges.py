@@ -105,6 +105,75 @@ def test_a_list_in_a_subscript_is_a_copy_and_known() -> None:
     assert program.calls[-1].op == "aten::mul"
 
 
+@pytest.mark.parametrize(
+    ("place", "ops"),
+    [
+        (0, {"fill_"}),
+        ((slice(None), 1), {"fill_"}),
+        ((0, 1), {"copy_"}),  # one element, from the host
+        ("above", {"masked_fill_"}),
+        ((slice(None), "row"), {"masked_fill_"}),
+        ([0, 2], {"_to_copy", "index_put_"}),
+    ],
+)
+def test_a_number_that_is_written_stays_on_the_host(place: Any, ops: set[str]) -> None:
+    def run() -> None:
+        x = torch.zeros(4, 8, device="cuda")
+        masks = {"above": x > 1, "row": x[0] > 1}
+        named = place if isinstance(place, tuple) else (place,)
+        with torch.profiler.record_function("write"):
+            x[tuple(masks.get(one, one) if isinstance(one, str) else one for one in named)] = 3.0
+
+    program = record_call(run)
+    assert not program.obstacles
+    written = {call.op.removeprefix("aten::") for call in program.calls if "write" in call.scopes}
+    assert written - {"select", "slice", "unsqueeze", "lift_fresh"} == ops
+
+
+def test_what_a_mask_has_filled_is_known() -> None:
+    def run() -> object:
+        x = torch.zeros(4, 8, device="cuda")
+        x[torch.tensor([True, False, True, False], device="cuda"), 2:] = 3.0
+        return x[x > 1].sqrt()
+
+    program = record_call(run)
+    assert not program.obstacles
+    assert program.calls[-1].outputs[0].shape == (12,)
+
+
+def test_a_number_written_to_a_copy_is_a_fill_in_the_gradient_too() -> None:
+    weight, mask = torch.randn(4, 8, requires_grad=True), torch.rand(4, 8) > 0.5
+
+    def run() -> None:
+        weight.index_put((mask,), torch.tensor(2.0, device="cpu")).sum().backward()
+
+    ops = [call.op for call in record_call(run).calls]
+    assert ops.count("aten::masked_fill_") == 2
+    assert "aten::index_put" not in ops
+
+
+def test_what_is_scripted_is_recorded_as_it_is_written(tmp_path: Path) -> None:
+    text = """
+import torch
+
+def build():
+    layer = torch.jit.script(torch.nn.Linear(8, 8).cuda())
+    traced = torch.jit.trace(torch.nn.Linear(8, 8).cuda(), torch.randn(2, 8, device="cuda"))
+
+    @torch.jit.script
+    def gate(x):
+        return x * torch.sigmoid(x)
+
+    return lambda: gate(traced(layer(torch.randn(2, 8, device="cuda"))))
+"""
+    (tmp_path / "scripted.py").write_text(text, encoding="utf-8")
+    program = record_program("scripted:build", search=tmp_path)
+    assert [call.op for call in program.calls].count("aten::addmm") == 2
+    assert program.calls[-1].op == "aten::mul"
+    assert all("TorchScript" in one.reason and not one.stops for one in program.obstacles)
+    assert program.obstacles
+
+
 def test_streams_ranges_and_replicas_change_nothing() -> None:
     layer = torch.nn.DataParallel(torch.nn.Linear(4, 4))
 

@@ -29,6 +29,6 @@ def test_a_name_of_our_own_never_replaces_a_file(tmp_path, monkeypatch):
 )
 def test_a_given_name_is_kept_and_the_rank_put_before_its_extension(tmp_path, given, name):
     folder = tmp_path / given if given.endswith("/") else tmp_path
+    assert place(f"{tmp_path}/{given}", "x", Rank(1, 2)) == folder / name
     folder.mkdir(exist_ok=True)
-    path = folder if given.endswith("/") else tmp_path / given
-    assert place(path, "x", Rank(1, 2)) == folder / name
+    assert place(tmp_path / given, "x", Rank(1, 2)) == folder / name

@@ -91,6 +91,8 @@ def test_what_is_not_there_is_told():
         (find_script, "none.py", "No such file"),
         (find_script, "torchrun", "torchrun --no-python tracehunch run"),
         (find_script, "sub", "no __main__.py"),
+        (find_module, "sub", "has no __main__"),
+        (find_module, ".sub", "no module named"),
         (find_module, "no.such.module", "no module named"),
         (find_module, "script.py", "without .py"),
     ):
@@ -98,10 +100,26 @@ def test_what_is_not_there_is_told():
             find(name)
 
 
-def test_a_script_that_is_no_python_is_shown_as_python_shows_it(folder, capsys):
-    (folder / "bad.py").write_text("x = (\n")
-    with pytest.raises(SyntaxError) as failure:
-        find_script("bad.py")
+@pytest.mark.parametrize(
+    ("file", "text", "name", "said"),
+    [
+        ("bad.py", "x = (", "bad.py", "SyntaxError"),
+        ("broken_0/__init__.py", "x = (", "broken_0.part", "SyntaxError"),
+        ("broken_1/__init__.py", "import none_such_1", "broken_1", "none_such_1"),
+        ("broken_2/__init__.py", "int('no')", "broken_2.part", "ValueError"),
+    ],
+)
+def test_what_is_raised_before_a_program_runs_is_shown_as_python_shows_it(  # noqa: PLR0917  # of one table
+    folder, capsys, file, text, name, said
+):
+    (folder / file).parent.mkdir(exist_ok=True)
+    (folder / file).write_text(text)
+    (folder / file).with_name("part.py").touch()
+    find = find_script if name.endswith(".py") else find_module
+    with pytest.raises((SyntaxError, ImportError, ValueError)) as failure:
+        find(name)
     show(failure.value)
-    assert "bad.py" in (err := capsys.readouterr().err)
-    assert "SyntaxError" in err
+    err = capsys.readouterr().err
+    assert said in err
+    assert str(folder / file) in err
+    assert "tracehunch/capture" not in err

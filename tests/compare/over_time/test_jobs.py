@@ -79,6 +79,17 @@ def test_steps_that_begin_again_are_a_restart_only_where_the_names_go_on():
     assert len(jobs_of([first, goes_on])) == 1
 
 
+def test_an_annotation_that_comes_with_a_later_step_is_a_change_within_a_run():
+    _, first = ranks_of("ddp_host_straggler")
+    bare = replace(first, scopes={name: one for name, one in first.scopes.items() if one.kind == "step"})
+    assert set(bare.scopes) < set(first.scopes)
+    goes_on = later(first, HOUR_NS, 100)
+    assert len(jobs_of([bare, goes_on])) == 1
+    assert len(jobs_of([bare, replace(goes_on, process="77")])) == 2
+    assert len(jobs_of([bare, later(first, HOUR_NS)])) == 2  # steps begin again
+    assert len(jobs_of([bare, replace(goes_on, label="other.json")])) == 2
+
+
 def test_two_jobs_at_one_time_go_by_folder():
     mine = ranks_of("ddp_turns")
     theirs = [later(one, 1_000_000, source=f"b/{one.label}", process="77") for one in mine]

@@ -82,3 +82,44 @@ def test_ranks_that_take_turns_are_not_blamed():
     late = np.zeros((3, 9), dtype=np.int64)
     late[np.arange(9) % 3, np.arange(9)] = 900_000
     assert "for no rank in particular: they take turns" in exposed(job(3, 9, late_ns=late)).cause
+
+
+def test_what_waits_for_a_rank_that_is_missing_moves_no_data():
+    late = np.zeros((4, 9), dtype=np.int64)
+    late[3] = 2_000_000
+    ranks = job(4, 9, late_ns=late)
+    whole, lacking = exposed(ranks), exposed(ranks[:3])
+    assert "moves data" in whole.summary
+    assert "cannot be told" not in whole.summary
+    assert (
+        "2.792 ms cannot be told, in collectives that were not found on all of their ranks" in lacking.summary
+    )
+    assert "moves data" not in lacking.summary
+    assert (lacking.time_at_stake_us, lacking.severity) == (0, "note")
+    assert lacking.fix.startswith("Record all ranks over the same steps")
+
+
+def test_files_that_tell_no_process_groups_leave_it_open():
+    ranks = [
+        replace(one, collectives=replace(one.collectives, group=np.full_like(one.collectives.group, -1)))
+        for one in job(2)
+    ]
+    found = exposed(ranks)
+    assert found.summary.endswith("cannot be told, in collectives that were not found on all of their ranks")
+    assert "moves data" not in found.summary
+    assert "waits" not in found.summary
+    assert found.fix.startswith("Record with a recent PyTorch")
+
+
+def test_the_slowest_stage_of_a_pipeline_is_named():
+    late = np.zeros((3, 9), dtype=np.int64)
+    late[1] = 2_000_000
+    ranks = [
+        replace(one, collectives=replace(one.collectives, kinds=("send",)))
+        for one in job(3, 9, late_ns=late, busy=2_000_000 + late)
+    ]
+    found = exposed(ranks)
+    assert "The GPU of rank 1 has most to do: " in found.cause
+    assert found.fix.startswith("Give all stages as much to do")
+    even = [replace(one, steps=like.steps) for one, like in zip(ranks, job(3, 9, late_ns=late), strict=True)]
+    assert "has most to do" not in exposed(even).cause

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -283,3 +283,45 @@ def test_a_host_that_was_held_up_once_is_not_late_for_that_in_every_step():
     found = straggler([ranks[0], held_up(ranks[1], 10)])
     assert found.severity == "warning"
     assert "its GPU is idle for 2.000 ms for host code outside PyTorch, nothing on the other" in found.summary
+
+
+def test_one_step_as_long_as_a_step_is_a_note():
+    found = straggler(job(**of_steps([6], extra=12 * MS)))
+    assert (found.subject, found.severity, found.confidence) == ("rank 2", "note", "low")
+    assert "in step 6 only" in found.summary
+    assert straggler(job(**of_steps([6], extra=4 * MS))) is None
+
+
+@pytest.mark.parametrize(("ranks", "extra"), [(8, MS), (8, 2 * MS), (4, 2 * MS)])
+def test_the_slower_one_of_two_hosts_is_named(ranks, extra):
+    late = np.zeros((ranks, 10), dtype=np.int64)
+    late[ranks // 2 :] = extra
+    noise = np.random.default_rng(1).integers(0, MS // 20, late.shape)
+    found = straggler(job(ranks, 10, late_ns=late, busy=2 * MS + late + noise))
+    assert found.severity == "warning"
+    assert f"ranks {ranks // 2}-{ranks - 1} make the others wait" in found.summary
+    assert found.time_at_stake_us == pytest.approx(extra / 1000, rel=0.1)
+
+
+def test_ranks_that_all_need_something_else_are_not_halves():
+    for ranks in (4, 8):
+        needs = np.linspace(0, 2 * MS, ranks).astype(np.int64)[:, None] + np.zeros((1, 10), dtype=np.int64)
+        assert straggler(job(ranks, 10, late_ns=needs, busy=2 * MS + needs)) is None
+
+
+def test_ranks_that_meet_in_every_fourth_step_wait_there_for_all_four():
+    """As where gradients are accumulated: 2 ms more a step are 8 ms that the others wait in the fourth."""
+    late, extra = np.zeros((4, 16), dtype=np.int64), np.zeros((4, 16), dtype=np.int64)
+    late[2, 3::4], extra[2] = 8 * MS, 2 * MS
+    ranks = []
+    for one in job(4, 16, late_ns=late, busy=2 * MS + extra):
+        calls = one.collectives
+        kept = np.flatnonzero(calls.step % 4 == 3)
+        columns = {
+            f.name: v[kept] for f in fields(calls) if isinstance(v := getattr(calls, f.name), np.ndarray)
+        }
+        ranks.append(replace(one, collectives=replace(calls, **columns | {"number": np.arange(kept.size)})))
+    found = straggler(ranks)
+    assert found.time_at_stake_us == pytest.approx(2_000, rel=0.02)
+    assert "rank 2 makes the others wait 2.0" in found.summary
+    assert "20% of the time), throughout" in found.summary

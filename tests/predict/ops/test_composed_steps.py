@@ -20,7 +20,9 @@ LAUNCHING = (
     "aten::pow", "aten::sum", "aten::mul", "aten::cat", "aten::mm", "aten::clamp_min_", "aten::sqrt_",
     "aten::neg", "aten::mul_", "aten::exp_", "aten::exp", "aten::log1p_", "aten::mean", "aten::add_",
     "aten::div_", "aten::scatter_add_", "aten::eq", "aten::masked_fill_", "aten::copy_", "aten::index_fill_",
-    "aten::index_add_", "aten::linalg_vector_norm", "aten::ones_like",
+    "aten::index_add_", "aten::linalg_vector_norm", "aten::ones_like", "aten::linspace", "aten::div",
+    "aten::bmm", "aten::min", "aten::max", "aten::_local_scalar_dense",
+    "aten::fill_",
 )  # fmt: skip
 ONES = ("aten::ones_like", "aten::zeros_like")
 """One fills a tensor each; on the CPU zeros are cleared without an operation of their own."""
@@ -49,6 +51,23 @@ CASES: dict[str, tuple[Callable[[], Any], str, list[Any], dict[str, Any]]] = {
         lambda: torch.zeros(ROWS, WIDTH).scatter_reduce_(0, at, y, "amax"),
         "scatter_reduce_", [A, INDEX, A], {"dim": 0, "reduce": "amax"},
     ),
+    "grid": (
+        lambda: torch.nn.functional.affine_grid(torch.randn(2, 2, 3), [2, 3, 8, 6], align_corners=False),
+        "affine_grid_generator", [tensor((2, 2, 3), "fp32")],
+        {"size": (2, 3, 8, 6), "align_corners": False},
+    ),
+    "grid in space": (
+        lambda: torch.nn.functional.affine_grid(torch.randn(2, 3, 4), [2, 3, 8, 6, 4], align_corners=True),
+        "affine_grid_generator", [tensor((2, 3, 4), "fp32")],
+        {"size": (2, 3, 8, 6, 4), "align_corners": True},
+    ),
+    "rounded by channel": (
+        lambda: torch.fake_quantize_per_channel_affine(
+            y, torch.ones(ROWS), torch.zeros(ROWS, dtype=torch.int32), 0, -128, 127
+        ),
+        "fake_quantize_per_channel_affine_cachemask",
+        [A, tensor((ROWS,), "fp32"), tensor((ROWS,), "int32")], {"axis": 0},
+    ),
 }  # fmt: skip
 
 
@@ -60,7 +79,7 @@ def called(event: Any) -> Iterator[str]:
             continue
         if child.name in LAUNCHING:
             yield "aten::fill_" if child.name in ONES else child.name
-        elif child.name not in ("aten::to", "aten::fill_"):
+        elif child.name != "aten::to":
             yield from called(child)
 
 

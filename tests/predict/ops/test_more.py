@@ -6,7 +6,7 @@ from statistics import mean, median
 
 import pytest
 
-from tracehunch.predict.ops import predict_op, tensor
+from tracehunch.predict.ops import Tensor, predict_op, tensor
 from tracehunch.predict.ops.trees import Node, Outcome, grown, outcome_of
 
 more_ops = pytest.importorskip("more_ops")
@@ -89,6 +89,44 @@ def test_a_tree_is_read_depth_first():
 )
 def test_a_kernel_takes_so_many_tensors_and_chunks(h200, name, lists, kernels):
     assert predict_op(name, [tensor((size,), "fp32") for size in lists], {}, h200).kernel_count == kernels
+
+
+ROW, HALF, ONE = tensor((8,), "fp32"), tensor((8,), "bf16"), tensor((), "fp32")
+COLUMN = Tensor((4, 4), "fp32", (1, 4))
+EVERY_OTHER = Tensor((8,), "fp32", (2,))
+
+
+@pytest.mark.parametrize(
+    ("name", "lists", "options", "kernels"),
+    [
+        ("_foreach_add_", {"self": [ROW] * 3, "other": [ROW] * 3}, {}, 1),
+        ("_foreach_add_", {"self": [ROW] * 3, "other": [HALF] * 3}, {}, 3),
+        ("_foreach_div_", {"self": [ROW] * 3, "other": [ONE] * 3}, {}, 3),  # as a capturable AdamW
+        (
+            "_foreach_mul_",
+            {"self": [HALF] * 3},
+            {"number": ONE},
+            3,
+        ),  # as clipping where a model has two dtypes
+        ("_foreach_mul_", {"self": [ROW] * 3}, {"number": ONE}, 1),
+        ("_foreach_mul_", {"self": [EVERY_OTHER] * 3}, {"scalar": 2.0}, 3),
+        ("_foreach_zero_", {"self": [EVERY_OTHER] * 3}, {}, 3),
+        ("_foreach_add_", {"self": [COLUMN] * 3, "other": [tensor((4, 4), "fp32")] * 3}, {}, 3),
+        ("_foreach_add_", {"self": [COLUMN] * 3, "other": [COLUMN] * 3}, {}, 1),
+        ("_foreach_copy_", {"self": [ROW] * 3, "src": [HALF] * 3}, {}, 1),
+        ("_foreach_addcmul_", {"self": [ROW] * 3, "tensor1": [ROW] * 3, "tensor2": [ONE] * 3}, {}, 1),
+        ("_foreach_add_", {"self": [tensor((8,), "int64")] * 3}, {"scalar": 1}, 1),
+        ("_foreach_div", {"self": [tensor((8,), "int64")] * 3}, {"scalar": 2}, 3),
+        ("_foreach_norm", {"self": [EVERY_OTHER] * 3}, {}, 3),
+    ],
+)
+def test_lists_that_differ_are_worked_on_one_by_one(h200, name, lists, options, kernels):
+    given = [one for tensors in lists.values() for one in tensors]
+    lengths = {key: len(tensors) for key, tensors in lists.items()}
+    number = [options["number"]] if "number" in options else []
+    rest = {key: value for key, value in options.items() if key != "number"}
+    found = predict_op(name, [*given, *number], {**rest, "list_lengths": lengths}, h200)
+    assert found.kernel_count == kernels
 
 
 def test_lists_whose_sizes_were_not_recorded_cannot_be_told(h200):

@@ -12,6 +12,7 @@ from tracehunch.predict.program.compiled import Break, Recompile
 
 _HINT: Final = re.compile(r"^\s*Hint: (.+)$", re.MULTILINE)
 _EXPLAINED: Final = re.compile(r"^\s*Explanation: (.+)$", re.MULTILINE)
+_ADDRESS: Final = re.compile(r" at 0x[0-9a-f]+")
 _LEFT_OUT: Final = (
     "It may be possible to write Dynamo tracing rules",
     "This graph break may have been caused by",
@@ -62,7 +63,9 @@ def _break(reason: Any) -> Break:
     explained = _EXPLAINED.search(text)
     said = title if explained is None else f"{title}: {explained[1].strip()}"
     hints = [hint.strip() for hint in _HINT.findall(text) if not hint.startswith(_LEFT_OUT)]
-    return Break(said.rstrip("."), of_frames(reason.user_stack or ()), hints[0] if hints else "")
+    return Break(
+        _ADDRESS.sub("", said).rstrip("."), of_frames(reason.user_stack or ()), hints[0] if hints else ""
+    )
 
 
 def _is_ours(reason: Any) -> bool:

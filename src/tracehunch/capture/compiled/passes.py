@@ -34,6 +34,7 @@ def passes(torch: Any, timed: Callable[[Callable[[], Any]], float]) -> Iterator[
 
     def renamed(graph_module: Any, *args: Any, **kwargs: Any) -> Any:
         on_gpu(torch, graph_module)
+        _made_there(torch, graph_module)
         return joint(graph_module, *args, **kwargs)
 
     with ExitStack() as stack:
@@ -59,6 +60,24 @@ def on_gpu(torch: Any, graph_module: Any) -> None:
                 changed = True
         if changed:
             module.recompile()
+
+
+def _made_there(torch: Any, graph_module: Any) -> None:
+    """Name constants of `torch.tensor(..., device="cuda")` as on a GPU, where they are made, not moved there.
+
+    Without one they are traced as made on the host and moved: Inductor moves them once, as it compiles, and
+    the move would be in the name of the kernel. Source: "torch.tensor, lift_fresh, and device movement" in
+    torch/csrc/utils/tensor_new.h.
+    """
+    lifted = torch.ops.aten.lift_fresh_copy.default
+    moved = (torch.ops.prims.device_put.default, torch.ops.aten._to_copy.default)  # noqa: SLF001  # a name
+    for node in graph_module.graph.nodes:
+        made = node.args[0] if node.args and isinstance(node.args[0], torch.fx.Node) else None
+        if made is None or made.target is not lifted or len(node.all_input_nodes) != 1:
+            continue
+        moves, lifts = (one.meta.get("source_fn_stack") for one in (node, made))
+        if node.target in moved and moves and moves == lifts:
+            node.meta["original_aten"] = made.meta["original_aten"]
 
 
 def _on_host(torch: Any) -> Any:

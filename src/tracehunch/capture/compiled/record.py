@@ -15,6 +15,7 @@ from unittest.mock import patch
 from tracehunch.capture.compiled.attention import attention as traced_attention
 from tracehunch.capture.compiled.attention import run_or_traced
 from tracehunch.capture.compiled.events import Events
+from tracehunch.capture.compiled.failures import failed, of_compiler
 from tracehunch.capture.compiled.machine import machine
 from tracehunch.capture.compiled.passes import passes, prepare
 from tracehunch.capture.compiled.reached import reached
@@ -22,6 +23,7 @@ from tracehunch.capture.compiled.regions import compiling
 from tracehunch.capture.compiled.trials import trial
 from tracehunch.capture.program.attention import attention
 from tracehunch.capture.program.borrowed import borrowed
+from tracehunch.capture.program.data import default_device, of_data
 from tracehunch.capture.program.dispatch import Dispatch
 from tracehunch.capture.program.known import Known
 from tracehunch.capture.program.modules import named, optimizers
@@ -29,7 +31,7 @@ from tracehunch.capture.program.pinning import pinning
 from tracehunch.capture.program.place import Modules
 from tracehunch.capture.program.placement import moved, on_gpu
 from tracehunch.capture.program.reading import reading
-from tracehunch.capture.program.record import program_of, ran, trying
+from tracehunch.capture.program.record import program_of, ran, tell_of_nothing, trying
 from tracehunch.capture.program.settings import kept
 from tracehunch.capture.program.subscripts import subscripts
 from tracehunch.capture.program.tape import Stopped, Tape
@@ -53,8 +55,6 @@ _CALLS: Final = 3
 _FRAME: Final = "Torch-Compiled Region"
 """How a profile names the run of a frame that was compiled."""
 
-_CAUSE: Final = re.compile(r""": got \w+\(['"](.*)['"]\)$""", re.MULTILINE)
-"""What an operation itself said, in the text of a compiler's error."""
 _NO_GRADIENT: Final = re.compile(r"(\S+): an autograd kernel was not registered")
 
 _TUNED: Final = (
@@ -161,8 +161,11 @@ def _record(
                 dispatch.everywhere = True
                 with on_gpu(torch):
                     call = trying(tape, session.name, "be built", build)
-                stack.enter_context(torch.device("cuda"))  # Dynamo would stop at a mode that it does not know
+                stack.enter_context(
+                    torch.device("cuda", 0)
+                )  # Dynamo would stop at a mode that it does not know
                 call = moved(torch, call, named(torch, call)[1])
+            stack.enter_context(of_data(torch, default_device(torch)))
             session.roots = named(torch, call)[1]
             tape.built()
             trying(tape, session.name, "run", lambda: _run(torch, tape, regions, call, session, events))
@@ -170,6 +173,7 @@ def _record(
             pass
         for one in lost:
             tape.obstacle(f"autograd knows no gradient of {one}: the backward ends there")
+        tell_of_nothing(tape)
         return _compiled(torch, tape, regions, session, events)
 
 
@@ -209,11 +213,9 @@ def _run(  # noqa: PLR0917  # all of it is needed
             with _frames_counted(torch, session, last=number == _CALLS):
                 ran(call.run(*call.args, **call.kwargs))
         except Exception as error:
-            if not _of_compiler(error):
+            if not of_compiler(error):
                 raise
-            raise tape.stop(
-                f"torch.compile fails: {_said(error)}", "TORCHDYNAMO_VERBOSE=1 shows where"
-            ) from error
+            raise failed(session.name, tape, error) from error
         finally:
             tape.on = False
         session.calls = number
@@ -234,6 +236,7 @@ def _frames_counted(torch: Any, session: _Session, *, last: bool) -> Iterator[No
 
 
 def _compiled(torch: Any, tape: Tape, regions: Regions, session: _Session, events: Events) -> CompiledProgram:
+    tuned = session.mode.startswith("max-autotune") or regions.tuned
     return CompiledProgram(
         program=program_of(torch, tape, session.name, session.roots),
         regions=regions.found(),
@@ -246,7 +249,7 @@ def _compiled(torch: Any, tape: Tape, regions: Regions, session: _Session, event
         calls=session.calls,
         steady=session.steady,
         frames=session.frames or None,
-        notes=(*((_TUNED,) if session.mode.startswith("max-autotune") else ()), *events.notes()),
+        notes=(*((_TUNED,) if tuned else ()), *events.notes()),
     )
 
 
@@ -265,17 +268,6 @@ def compiles(torch: Any, run: Any) -> bool:
 
 def _given(mode: Mode) -> str | None:
     return None if mode == "default" else mode
-
-
-def _of_compiler(error: BaseException) -> bool:
-    return type(error).__module__.startswith(("torch._dynamo", "torch._inductor", "torch._functorch"))
-
-
-def _said(error: BaseException) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    said = next((line for line in lines if "backend=" not in line), type(error).__name__)
-    cause = _CAUSE.search(str(error))
-    return (said if cause is None else f"{said}: {cause[1].removesuffix('.')}")[:300]
 
 
 @contextmanager

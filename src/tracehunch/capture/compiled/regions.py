@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, Final
 from unittest.mock import patch
 
 from tracehunch.capture.compiled.attention import attention, recognised
-from tracehunch.capture.compiled.lines import innermost
+from tracehunch.capture.compiled.lines import innermost, own_innermost
 from tracehunch.capture.compiled.machine import triton
 from tracehunch.capture.compiled.passes import on_gpu
 from tracehunch.capture.compiled.replaced import in_graph, inside, replacements
 from tracehunch.capture.compiled.written import load
+from tracehunch.capture.program.place import line
 from tracehunch.predict.program.compiled import Region, Run
 
 if TYPE_CHECKING:
@@ -32,6 +33,9 @@ _SETTINGS: Final = {
     "benchmark_combo_kernel": False,
 }  # fmt: skip
 """No caches, and nothing that would have to be measured; `profile_bandwidth` makes it say bytes."""
+
+
+_NO_TRITON: Final = "No module named 'triton'"
 
 
 class _Written(BaseException):  # no error, and none that the compiler may catch
@@ -60,6 +64,8 @@ class Regions:
     kernels: list[Mapping[str, GeneratedKernel]] = field(default_factory=list)
     runs: list[Run] = field(default_factory=list)
     launches: dict[int, GeneratedKernel] = field(default_factory=dict)
+    tuned: bool = False
+    """Whether a graph was to be compiled with max-autotune."""
     _given: frozenset[int] = frozenset()
     """The memory of what the region that runs was called with."""
 
@@ -81,6 +87,7 @@ class Regions:
         region = self._region(graph_module, options)
         number = len(self.compiled)
         eager = self._copy(graph_module)
+        self.tuned = self.tuned or _is_tuned()
         try:
             graph = _write(graph_module, inputs, options)
         except Exception as error:  # noqa: BLE001  # a compiler without its GPU may raise anything
@@ -132,7 +139,8 @@ class Regions:
             first = len(self.tape.calls)
             self._given = frozenset(_memory(one) for one in args if self.torch.is_tensor(one))
             try:
-                return call(args)
+                with self.tape.around(self.compiled[number].line):
+                    return call(args)
             finally:
                 if self.tape.on:
                     self.runs.append(Run(number, first, len(self.tape.calls)))
@@ -249,15 +257,25 @@ def _disabled(graph: Any, options: Mapping[str, Any]) -> str:
     return (getattr(graph, "disable_cudagraphs_reason", None) or "").strip()
 
 
+def _is_tuned() -> bool:
+    from torch._inductor import config  # noqa: PLC0415  # an optional dependency
+
+    return bool(config.max_autotune or config.max_autotune_gemm)
+
+
 def _line_of(graph_module: Any) -> str:
-    """Return the user's line of a graph's first operation, as "model.py:12"."""
-    for node in graph_module.graph.nodes:
-        found = innermost(node.meta.get("stack_trace") or "") if node.op == "call_function" else ""
-        if found:
-            return found
-    return ""
+    """Return the user's line of a graph's first operation, as "model.py:12".
+
+    Where a function of a library is compiled by itself it is the line that calls it.
+    """
+    traces = [node.meta.get("stack_trace") for node in graph_module.graph.nodes if node.op == "call_function"]
+    found = [trace for trace in traces if trace]
+    own = next(filter(None, map(own_innermost, found)), "")
+    return own or line() or next(filter(None, map(innermost, found)), "")
 
 
 def _first_line(error: BaseException) -> str:
     text = str(error).strip().splitlines()
+    if text and _NO_TRITON in text[0]:
+        return "what it needs is a template of Triton's, which is not installed"
     return f"{type(error).__name__}: {text[0]}" if text else type(error).__name__

@@ -51,9 +51,13 @@ def in_graph(torch: Any, graph_module: Any, others: Mapping[Any, Callable[..., A
 
 @contextmanager
 def inside(torch: Any, others: Mapping[Any, Callable[..., Any]]) -> Iterator[None]:
-    """Replace them too in Python functions that are one call of a graph, as of `nn.MultiheadAttention`."""
+    """Replace them too in Python functions that are one call of a graph, as of `nn.MultiheadAttention`.
+
+    The compiler calls itself for a mode or options: what is replaced already stays so.
+    """
     name = "scaled_dot_product_attention"
-    made = others[torch.nn.functional.scaled_dot_product_attention]
+    now = torch.nn.functional.scaled_dot_product_attention
+    made = others.get(now, now)
     with (
         patch.object(torch.nn.functional, name, made),
         patch.object(torch._C._nn, name, made),  # noqa: SLF001  # torch has no public way

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from tracehunch.capture.program.known import Known
     from tracehunch.capture.program.tape import Tape
     from tracehunch.predict.environment import Backend, Environment
+    from tracehunch.predict.sdpa import SdpaPrediction
     from tracehunch.predict.sdpa.call import MaskContent
 
 
@@ -42,9 +43,10 @@ def _attend(torch: Any, tape: Tape, known: Known, env: Environment) -> Any:
             q, _, _, mask, *rest = given
             call = _call(given, grad, _content(torch, known, mask, given))
             pinned = pinned_backends(torch)
-            backend = predict_sdpa(call, replace(env, pinned=pinned or env.pinned)).ran
+            picked = predict_sdpa(call, replace(env, pinned=pinned or env.pinned))
+            backend = picked.ran
             with tape.paused():
-                made = output(torch, call, q, backend)
+                made = _made(torch, call, q, picked)
             known.forget(made)  # fresh memory: what it holds is not what attention makes of the inputs
             values = _values(torch, known, given)
             if values is not None:
@@ -70,6 +72,16 @@ def _attend(torch: Any, tape: Tape, known: Known, env: Environment) -> Any:
             return (*grads, None, None, None, None, None)
 
     return Attend
+
+
+def _made(torch: Any, call: SdpaCall, q: Any, picked: SdpaPrediction) -> Any:
+    """Return the result; for heads or batches that do not fit, of a call that raises, what was meant."""
+    try:
+        return output(torch, call, q, picked.ran)
+    except RuntimeError:
+        if picked.raises is None:
+            raise
+        return q.new_empty((*call.q.shape[:-1], call.v.shape[-1]))
 
 
 def _call(given: Sequence[Any], grad: bool, content: MaskContent) -> SdpaCall:

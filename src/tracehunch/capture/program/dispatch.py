@@ -8,14 +8,16 @@ from unittest.mock import patch
 
 from tracehunch.capture.program.accumulation import Accumulation
 from tracehunch.capture.program.chance import Chance
+from tracehunch.capture.program.checks import passing
 from tracehunch.capture.program.composites import KERNELS
 from tracehunch.capture.program.known import UNKNOWN
 from tracehunch.capture.program.pinning import Pinned
 from tracehunch.capture.program.regenerated import Regenerated
-from tracehunch.capture.program.results import otherwise, results
+from tracehunch.capture.program.results import into_outputs, otherwise, results
 from tracehunch.capture.program.strangers import Strangers
 from tracehunch.capture.program.tensors import Arguments, flat
 from tracehunch.capture.program.unwatched import Unwatched
+from tracehunch.capture.program.written import Written
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -55,6 +57,7 @@ class Dispatch:
         self.chance = Chance(torch, tape, known)
         self.regenerated = Regenerated(torch, self._unnoted, self._noted)
         self.pinned = Pinned(torch)
+        self.written = Written(torch, self._single_call)
         self.instead: dict[str, Callable[..., Any]] = {}
         self.everywhere = False
         self.reached_gpu = False
@@ -72,6 +75,7 @@ class Dispatch:
         self._whole = (torch.int64, torch.int32)
         self._pack = aten._pack_padded_sequence.default  # noqa: SLF001  # as above
         self._clone = torch.ops.aten.clone.default
+        self._close, self._equal = aten.allclose.default, aten.equal.default
         self._results = results(torch)
         self._otherwise = otherwise(torch)
         self._single = {f"aten::{name}" for name in KERNELS}
@@ -96,6 +100,10 @@ class Dispatch:
             return self._annotation(func, args, kwargs)
         if func.namespace in ("prim", "prims"):
             return func(*args, **kwargs)
+        if func is self._close:
+            with mode:
+                flag = self.torch.ops.aten.isclose.default.decompose(*args, **kwargs).all()
+            return bool(self._single_call(self._number, (flag,), {}))
         composition = self._composition(func, args) if self.torch.is_inference_mode_enabled() else None
         if composition is not None:
             with mode:
@@ -110,7 +118,7 @@ class Dispatch:
             kwargs = {**kwargs, "pin_memory": None}  # not without a GPU
         if self.everywhere:
             args, kwargs = self._strangers.taken_in(func, args, kwargs)
-        again = self.regenerated.instead(func, args, kwargs)
+        again = self.regenerated.instead(func, args, kwargs) or self.written.instead(func, args, kwargs)
         if again is not None:
             return again[0]
         if self.accumulation.in_place(func, args, kwargs):
@@ -195,9 +203,10 @@ class Dispatch:
         except self._depends:
             return self._by_values(func, args, kwargs, arguments)
         except self._unsupported as error:
-            if func not in self._otherwise:
+            known = self._otherwise.get(func) or into_outputs(func)
+            if known is None:
                 raise self._untold(func) from error
-            made = self._otherwise[func](*args, **kwargs)
+            made = known(*args, **kwargs)
         except RuntimeError as error:
             if _NO_FAKE not in str(error):
                 raise
@@ -213,6 +222,9 @@ class Dispatch:
     def _by_values(self, func: Any, args: Any, kwargs: Any, arguments: Arguments) -> Any:
         """Return what depends on values: tensors of sizes that only these tell, or a truth."""
         real = self.known.run(func, args, kwargs, arguments)
+        if real is UNKNOWN and func is self._equal:
+            real = passing()
+            real = UNKNOWN if real is None else real
         if real is UNKNOWN:
             picked = self._by_lengths(func, args) if func is self._pack else self._by_masks(func, args)
             if picked is None:
@@ -271,8 +283,15 @@ class Dispatch:
         if real is not None:
             return self.known.aside(real.item)
         if not self.lenient:
-            raise self.tape.stop("the program decides by a tensor's value", self.remedy)
+            return self._passing(tensor)
         return 1.0 if tensor.dtype.is_floating_point else 1
+
+    def _passing(self, tensor: Any) -> Any:
+        """Return the truth with which a check raises nothing; anomaly mode's, of each gradient, is of NaN."""
+        found = False if self.torch.is_anomaly_check_nan_enabled() and self.accumulation.step else passing()
+        if found is None:
+            raise self.tape.stop("the program decides by a tensor's value", self.remedy)
+        return found if tensor.dtype == self.torch.bool else int(found)
 
     def _annotation(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         name = func._schema.name  # noqa: SLF001  # torch has no public schema

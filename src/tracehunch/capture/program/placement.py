@@ -29,7 +29,7 @@ def on_gpu(torch: Any) -> Iterator[None]:
                 return func(*args, **(kwargs or {}))
             return super().__torch_function__(func, types, args, kwargs)
 
-    with Placed(torch.device("cuda")), _unseen(torch):
+    with Placed(torch.device("cuda", 0)), _unseen(torch):
         yield
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from tracehunch.capture.program.attention import attention
 from tracehunch.capture.program.borrowed import borrowed
 from tracehunch.capture.program.bounds import bounds
+from tracehunch.capture.program.ctc import ctc_loss
 from tracehunch.capture.program.dispatch import REMEDY, Dispatch
 from tracehunch.capture.program.elsewhere import elsewhere
 from tracehunch.capture.program.finite import finite
@@ -114,6 +115,7 @@ def _record(
         dispatch.instead["scaled_dot_product_attention"] = attention(torch, tape, known, env)
         dispatch.instead["linear"] = dispatch.unwatched.linear
         dispatch.instead["cross_entropy_loss"] = cross_entropy(torch, tape, known)
+        dispatch.instead |= dict.fromkeys(("ctc_loss.Tensor", "ctc_loss.IntList"), ctc_loss(torch, known))
         fake = stack.enter_context(world(torch, env, dispatch, dispatch.instead))
         stack.enter_context(elsewhere(torch, tape, fake))
         stack.enter_context(kept(torch))  # where a GPU is there: a default device may be it
@@ -147,8 +149,7 @@ def _record(
             trying(tape, name, "run", lambda: _run(torch, tape, call, names, warmup, values=values))
         except Stopped:
             pass
-        if not (tape.calls or tape.obstacles):
-            tape.obstacle(_NOTHING, "return the callable that runs the model, not one that has run it")
+        tell_of_nothing(tape)
         return program_of(torch, tape, name, roots)
 
 
@@ -163,17 +164,24 @@ def trying(tape: Tape, name: str, what: str, work: Callable[[], Any]) -> Any:
             raise tape.stop(_VALUES, REMEDY, own_line(error)) from error
         if tape.stopped:  # C code turns what a number raises that is not known into an error of its own
             raise Stopped from error
-        raise CaptureError(f"{name} cannot {what}", last_line(error), _advice(error)) from error
+        raise CaptureError(f"{name} cannot {what}", last_line(error), advice(str(error))) from error
     except SystemExit as error:
         raise CaptureError(
             f"{name} cannot {what}", last_line(error), "return before the program ends itself"
         ) from error
 
 
-def _advice(error: Exception) -> str:
-    if "on the same device" in str(error) or "different devices" in str(error):
+def advice(said: str) -> str:
+    """Return what to do about an error of the program's own."""
+    if "on the same device" in said or "different devices" in said:
         return "a GPU would refuse this too: move all tensors of the call to one device"
     return "run it by itself to see whether it is the program's own error"
+
+
+def tell_of_nothing(tape: Tape) -> None:
+    """Say so where a run has called nothing."""
+    if not (tape.calls or tape.obstacles):
+        tape.obstacle(_NOTHING, "return the callable that runs the model, not one that has run it")
 
 
 def _run(torch: Any, tape: Tape, call: Call, names: dict[int, str], warmup: int, *, values: bool) -> None:

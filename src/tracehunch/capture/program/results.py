@@ -18,10 +18,13 @@ def results(torch: Any) -> Mapping[Any, Callable[..., Any]]:
         aten._grouped_mm.default: _grouped(torch),  # noqa: SLF001  # as above
         aten._ctc_loss.default: _ctc_loss(torch),  # noqa: SLF001  # as above
         aten._ctc_loss.Tensor: _ctc_loss(torch),  # noqa: SLF001  # as above
+        aten._ctc_loss_backward.default: lambda _, scores, *__, **___: torch.empty_like(scores),  # noqa: SLF001  # as above
         aten._ctc_loss_backward.Tensor: lambda _, scores, *__, **___: torch.empty_like(scores),  # noqa: SLF001  # as above
         aten.view.default: _view(torch),
         aten.convolution.default: _convolution(torch),
         aten.convolution_backward.default: _convolution_backward(torch),
+        **{one: _of_one_dtype(torch, one) for one in (aten.mm.default, aten.bmm.default)},
+        **{one: _of_one_dtype(torch, one) for one in (aten.addmm.default, aten.baddbmm.default)},
     }
 
 
@@ -35,8 +38,37 @@ def otherwise(torch: Any) -> Mapping[Any, Callable[..., Any]]:
         aten.multilabel_margin_loss_backward.default: lambda _, x, *__, **___: torch.empty_like(x),
         aten._sample_dirichlet.default: lambda x, *_, **__: torch.empty_like(x),  # noqa: SLF001  # as above
         aten._transform_bias_rescale_qkv.default: _heads(torch),  # noqa: SLF001  # torch has no public way
+        aten.fake_quantize_per_tensor_affine_cachemask.default: _rounded(torch),
+        aten.fake_quantize_per_channel_affine_cachemask.default: _rounded(torch),
+        aten._fake_quantize_per_tensor_affine_cachemask_tensor_qparams.default: _rounded(torch),  # noqa: SLF001  # as above
         aten._masked_softmax.default: lambda x, *_, **__: torch.empty_like(x),  # noqa: SLF001  # as above
     }
+
+
+def into_outputs(func: Any) -> Callable[..., Any] | None:
+    """Return a function of an operation's arguments that returns those it writes to; None for none."""
+    names = [one.name for one in func._schema.arguments if one.is_out]  # noqa: SLF001  # torch has no public schema
+    if not names:
+        return None
+    return lambda *_, **given: given[names[0]] if len(names) == 1 else tuple(given[name] for name in names)
+
+
+def _of_one_dtype(torch: Any, product: Any) -> Callable[..., Any]:
+    """Refuse factors of several data types, as kernels do; what tells results without data takes them."""
+
+    def made(*args: Any, **kwargs: Any) -> Any:
+        first, *others = (one for one in args if torch.is_tensor(one))
+        for one in others:
+            if one.dtype != first.dtype:
+                pair = f"{_named(first.dtype)} and {_named(one.dtype)}"
+                raise RuntimeError(f"mat1 and mat2 must have the same dtype, but got {pair}")
+        return product(*args, **kwargs)
+
+    return made
+
+
+def _named(dtype: Any) -> str:
+    return str(dtype).removeprefix("torch.")
 
 
 def _view(torch: Any) -> Callable[..., Any]:
@@ -52,6 +84,11 @@ def _view(torch: Any) -> Callable[..., Any]:
         return torch.ops.aten.as_strided.default(x, found.shape, strides, x.storage_offset())
 
     return made
+
+
+def _rounded(torch: Any) -> Callable[..., Any]:
+    """Return rounded values, and a mask of those in range."""
+    return lambda x, *_, **__: (torch.empty_like(x), torch.empty_like(x, dtype=torch.bool))
 
 
 def _heads(torch: Any) -> Callable[..., Any]:

@@ -1,6 +1,8 @@
-"""Indexing by a list, `x[:, [0, -1]]`: Python's numbers become a tensor, which is copied to the GPU.
+"""Numbers in subscripts, `x[:, [0, -1]]`, and those that are written, `x[mask] = 0`: they become tensors.
 
-C++ makes that tensor unseen by the recording, and without values on the device that it hears of.
+C++ makes these unseen by the recording, without values, and on the device that it hears of. A list's is
+copied to the GPU; a number that is written stays on the host (`THPVariable_setitem` in
+torch/csrc/autograd/python_variable_indexing.cpp), so that a kernel fills, or one element is copied.
 """
 
 from __future__ import annotations
@@ -24,12 +26,20 @@ def subscripts(torch: Any) -> Iterator[None]:
         return base.__getitem__(self, _placed(torch, self, index))
 
     def put(self: Any, index: Any, value: Any) -> None:
-        base.__setitem__(self, _placed(torch, self, index), value)
+        base.__setitem__(self, _placed(torch, self, index), _on_host(torch, self, value))
 
     with ExitStack() as stack:
         stack.enter_context(patch.object(FakeTensor, "__getitem__", get, create=True))
         stack.enter_context(patch.object(FakeTensor, "__setitem__", put, create=True))
         yield
+
+
+def _on_host(torch: Any, tensor: Any, value: Any) -> Any:
+    """Return a number that is written to the GPU as the tensor on the host that C++ makes of it."""
+    if not isinstance(value, (bool, int, float, complex)) or tensor.device.type != "cuda":
+        return value
+    with torch._C._DisableTorchDispatch():  # noqa: SLF001  # unseen, as C++ makes it
+        return torch.scalar_tensor(value, dtype=tensor.dtype, device="cpu")
 
 
 def _placed(torch: Any, tensor: Any, index: Any) -> Any:

@@ -33,6 +33,7 @@ class Tape:
         self.calls: list[OpCall] = []
         self.obstacles: list[Obstacle] = []
         self.on = False
+        self._around = ""
         self._built = 0
         self._scopes: list[str] = []
         self._origins: dict[int, tuple[str, str, str]] = {}  # sequence number -> module, its class, line
@@ -57,6 +58,15 @@ class Tape:
             self.on = was
 
     # ---- what is around a call
+
+    @contextmanager
+    def around(self, where: str) -> Iterator[None]:
+        """Say which line a compiled graph is from, for what is met with no line on the stack."""
+        was, self._around = self._around, where
+        try:
+            yield
+        finally:
+            self._around = was
 
     def enter(self, scope: str) -> None:
         """Note that an annotation begins."""
@@ -163,6 +173,6 @@ class Tape:
         return Stopped(reason)
 
     def _tell(self, reason: str, remedy: str, *, stops: bool, where: str = "") -> None:
-        told = Obstacle(reason, self.modules.innermost[0], where or line(), stops, remedy)
+        told = Obstacle(reason, self.modules.innermost[0], where or line() or self._around, stops, remedy)
         if told not in self.obstacles:
             self.obstacles.append(told)

@@ -111,7 +111,8 @@ def own_line(error: BaseException) -> str:
     """Return the file and line of user code that an error comes from, "" for none."""
     frames = traceback.extract_tb(error.__traceback__)
     own = [one for one in frames if "site-packages" not in one.filename and "importlib" not in one.filename]
-    own = [one for one in own if Path(__file__).parent not in Path(one.filename).parents]
+    own = [one for one in own if not one.filename.startswith("<")]  # generated code
+    own = [one for one in own if Path(__file__).parents[1] not in Path(one.filename).parents]
     return f"{Path(own[-1].filename).name}:{own[-1].lineno}" if own else ""
 
 

@@ -1,11 +1,14 @@
-"""`torch.compile` inside a program: its regions are recorded as the eager code that they are made of."""
+"""`torch.compile` and TorchScript inside a program: recorded as the eager code that they are made of."""
 
 from __future__ import annotations
 
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+import inspect
+import sys
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Any, Final
 from unittest.mock import patch
 
+from tracehunch.capture.program.place import INSTALLED
 from tracehunch.capture.program.replacing import replaced
 
 if TYPE_CHECKING:
@@ -15,6 +18,8 @@ if TYPE_CHECKING:
 
 _TOLD = "torch.compile is passed over: its regions are recorded as eager code, which runs more kernels"
 _REMEDY = "--compile predicts what the compiled program runs"
+_SCRIPTED = "TorchScript is passed over: it is recorded as eager code, of which its fuser may join kernels"
+_SCRIPTS: Final = ("script", "trace", "freeze", "optimize_for_inference")
 
 
 @contextmanager
@@ -29,12 +34,28 @@ def uncompiled(torch: Any, tape: Tape) -> Iterator[None]:
         tape.obstacle(_TOLD, _REMEDY)
 
     stance = torch.compiler.set_stance("force_eager") if hasattr(torch.compiler, "set_stance") else None
-    with replaced(torch, "compile", compile), patch.object(torch.nn.Module, "compile", compile_module):
-        if stance is None:
-            yield
-        else:
-            with stance:
-                yield
+    with ExitStack() as stack:
+        stack.enter_context(replaced(torch, "compile", compile))
+        stack.enter_context(patch.object(torch.nn.Module, "compile", compile_module))
+        for name in _SCRIPTS:
+            stack.enter_context(replaced(torch.jit, name, _unscripted(tape, getattr(torch.jit, name))))
+        if stance is not None:
+            stack.enter_context(stance)
+        yield
+
+
+def _unscripted(tape: Tape, make: Callable[..., Any]) -> Callable[..., Any]:
+    """Return what is to be scripted as it is; libraries get what they ask for: it outlives the recording."""
+
+    def unscripted(*args: Any, **kwargs: Any) -> Any:
+        asker = sys._getframe(2).f_code.co_filename  # noqa: SLF001  # nothing public tells; 1 is the replacement
+        model = next(iter((*args, *kwargs.values())), None)
+        if asker.startswith(INSTALLED) or inspect.isclass(model):
+            return make(*args, **kwargs)
+        tape.obstacle(_SCRIPTED)
+        return model
+
+    return unscripted
 
 
 def _same(model: Callable[..., Any]) -> Callable[..., Any]:

@@ -13,6 +13,7 @@ from unittest.mock import patch
 
 from tracehunch.capture.program.autocast import autocast
 from tracehunch.capture.program.composites import composites
+from tracehunch.capture.program.data import of_data
 from tracehunch.capture.program.gpu import pretended
 from tracehunch.capture.program.moves import moves
 
@@ -38,6 +39,7 @@ def world(torch: Any, env: Environment, handle: Callable[..., Any], instead: dic
             stack.enter_context(change)
         stack.enter_context(composites(torch, env, instead))
         stack.enter_context(moves(torch))
+        stack.enter_context(of_data(torch))
         stack.enter_context(patch.object(torch, "Generator", _generator(torch)))
         stack.enter_context(autocast(torch))
         # on this thread: the modes and what they note belong to it

@@ -45,7 +45,7 @@ class Finder:
         self.optimizers = Rounds()
         self.models = Rounds()
         self._skip = max(skip, 1)  # what a step is shows when the first has ended
-        self._only = only
+        self.only = only
         self._trains = False
         self._since_optimizer = 0
         self._restarts = _RESTARTS
@@ -59,13 +59,13 @@ class Finder:
     def forward(self, who: int) -> Move:
         """Take note that an outermost forward has ended."""
         self._since_optimizer += 1
-        between = self._trains and self._only is None and self._since_optimizer < _BETWEEN_STEPS
+        between = self._trains and self.only is None and self._since_optimizer < _BETWEEN_STEPS
         return self._turn("forward", self.models, who, ready=not between)
 
     def waits_for(self, kind: Kind) -> bool:
         """Whether steps of a kind can still change what is recorded."""
-        if self._only is not None:
-            return kind == self._only
+        if self.only is not None:
+            return kind == self.only
         return KINDS.index(kind) >= KINDS.index(self.kind)
 
     def _turn(self, kind: Kind, rounds: Rounds, who: int, *, ready: bool) -> Move:

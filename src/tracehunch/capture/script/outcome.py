@@ -66,7 +66,8 @@ def recorded(before: Outcome, kind: Kind, recorder: Recorder, cut: str) -> Outco
 def explained(outcome: Outcome, finder: Finder, recording: Recording, torch_came: bool) -> Outcome:
     """Say why an outcome is no better, where nothing has been said yet."""
     better = outcome.kind in {finder.kind, "forward", "optimizer"}
-    if outcome.trace is not None and (better or not _seen(finder)):
+    other = finder.only not in {None, outcome.kind}
+    if outcome.trace is not None and not other and (better or not _seen(finder)):
         return outcome
     if outcome.trace is None and outcome.remark:
         return outcome
@@ -74,6 +75,8 @@ def explained(outcome: Outcome, finder: Finder, recording: Recording, torch_came
         why = "the script did not import torch"
     elif _seen(finder):
         why = _too_few(finder, recording)
+    elif outcome.trace is not None and finder.only is not None:
+        why = f"the script made no {UNITS[finder.only]}"
     else:
         why = "the script made no step and used no GPU; set CUDA_VISIBLE_DEVICES= to record the CPU"
     return replace(outcome, remark="; ".join(one for one in (outcome.remark, why) if one))

@@ -38,14 +38,17 @@ def rank_here(environ: Mapping[str, str] | None = None) -> Rank | None:
     return None
 
 
-def place(given: Path | None, script: str, rank: Rank | None) -> Path:
+def place(given: str | Path | None, script: str, rank: Rank | None) -> Path:
     """Return the absolute path of the trace to write: the current folder may change while the script runs.
 
-    ``given`` may be a file, which is replaced, or a folder. A name of our own, ``tracehunch-SCRIPT.json.gz``,
-    gets a number where there is such a file already. Ranks get ``-rank0`` and so on before the extension.
+    ``given`` may be a file, which is replaced, or a folder: one that is there, or that ends in a slash. A
+    name of our own, ``tracehunch-SCRIPT.json.gz``, gets a number where there is such a file already. Ranks
+    get ``-rank0`` and so on before the extension.
     """
     mark = "" if rank is None else f"-rank{rank.number}"
-    if given is not None and not given.is_dir() and not str(given).endswith(os.sep):
+    is_folder = str(given or "").endswith(os.sep)
+    given = None if given is None else Path(given)
+    if given is not None and not given.is_dir() and not is_folder:
         suffix = next(
             (one for one in sorted(SUFFIXES, key=len, reverse=True) if given.name.endswith(one)), ""
         )

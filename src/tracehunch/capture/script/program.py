@@ -79,7 +79,11 @@ def find_module(name: str) -> Program:
     _put_first(str(Path.cwd()))
     spec = _spec(name)
     if spec.submodule_search_locations is not None:
-        spec = _spec(f"{name}.__main__")
+        _import(name)
+        main = importlib.util.find_spec(f"{name}.__main__")
+        if main is None:
+            raise CaptureError(f"cannot run {name}", "it has no __main__", "name a module in it")
+        spec = main
     return _of_spec(spec, name)
 
 
@@ -106,14 +110,25 @@ def _source(path: str) -> bytes:
 
 
 def _spec(name: str) -> ModuleSpec:
+    _import(name.rpartition(".")[0])
     try:
         spec = importlib.util.find_spec(name)
-    except (ModuleNotFoundError, ValueError):  # of its package; a name such as "a..b"
+    except (ImportError, ValueError):  # of a package that is not there; a name such as "a..b"
         spec = None
     if spec is None:
         hint = "name it without .py" if name.endswith(".py") else "run in its folder, or install it"
         raise CaptureError(f"no module named {name}", "", hint)
     return spec
+
+
+def _import(package: str) -> None:
+    """Import a package, unless there is none; what it raises itself goes on."""
+    try:
+        if package.strip("."):
+            __import__(package)  # whose frames Python leaves out of tracebacks
+    except ImportError as failure:
+        if failure.name is None or not f"{package}.".startswith(f"{failure.name}."):
+            raise
 
 
 def _of_spec(spec: ModuleSpec, name: str, argument: str | None = None) -> Program:

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
     from tracehunch.capture.script.program import Program
 
-_OURS: Final = str(Path(__file__).parent) + os.sep
+_PACKAGE: Final = Path(__file__).parents[2]
+_OURS: Final = tuple(f"{_PACKAGE / folder}{os.sep}" for folder in ("capture/script", "cli"))
+"""Where what runs a program stands; what it calls of the package is its own affair."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +83,8 @@ def _stripped(frames: TracebackType | None) -> TracebackType | None:
         if not _is_ours(frames.tb_frame.f_code):
             kept.append(frames)
         frames = frames.tb_next
+    if not kept:
+        return None
     for one, after in zip(kept, [*kept[1:], None], strict=True):
         one.tb_next = after
-    return kept[0] if kept else None
+    return kept[0]

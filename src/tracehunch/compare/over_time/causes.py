@@ -169,9 +169,10 @@ def _compiling(scene: Scene) -> Iterator[Cause]:
 def _waits(scene: Scene) -> Iterator[Cause]:
     if scene.grew("syncs") >= 1 or scene.grew("sync_time") > _PART * scene.grew("wall_time") > 0:
         n, waited = (scene.after.values.get(key, 0.0) for key in ("syncs", "sync_time"))
+        often = "once" if n == 1 else f"{n:.3g} times"
         yield Cause(
             "waits",
-            f"the host waits for the GPU {n:.3g} times a call, {time_us(waited)} in all",
+            f"the host waits for the GPU {often} a call, {time_us(waited)} in all",
             "medium",
         )
 
@@ -263,10 +264,13 @@ def _host(scene: Scene) -> Iterator[Cause]:
     if scene.on_gpu and gpu > _PART * wall > 0:
         return
     steady = " while the GPU's is the same" if scene.on_gpu else ""
-    if scene.grew(OUTSIDE) > _PART * wall > 0:
+    outside = scene.grew(OUTSIDE) - max(
+        scene.grew("sync_time"), 0.0
+    )  # a wait for the GPU is in no op, either
+    if outside > _PART * wall > 0:
         yield Cause(
             "outside-pytorch",
-            f"{time_us(scene.grew(OUTSIDE))} more a call in no PyTorch op{steady}: Python, loading data, "
+            f"{time_us(outside)} more a call in no PyTorch op{steady}: Python, loading data, "
             "I/O, a lock or a sleep",
             "high",
         )

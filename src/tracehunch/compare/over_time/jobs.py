@@ -1,8 +1,8 @@
 """Which cycles are of one job: as ``tracehunch ranks`` tells jobs apart, and by what a rank's cycles share.
 
-A *strand* is what one rank recorded, cycle after cycle: under the same annotations on the same GPU, with
-steps that go on. Strands of several ranks are a job if nothing that all ranks share speaks against it. Ranks
-may differ in their annotations, as one that logs does; then they were recorded at one time.
+A *strand* is what one rank recorded, cycle after cycle: under the same annotations or in the same process, on
+the same GPU, with steps that go on. Strands of several ranks are a job if nothing that all ranks share speaks
+against it. Ranks may differ in their annotations, as one that logs does; then they were recorded at one time.
 """
 
 from __future__ import annotations
@@ -89,12 +89,22 @@ def _continues(strand: _Strand, cycle: Cycle) -> bool:
     """Tell whether a cycle is of a strand; steps may begin again if the names of the files go on."""
     if _hardware(strand.cycles[0]) != _hardware(cycle):
         return False
-    if not _may_be_one_job(strand.shared, _shared(cycle)) or not _alike(strand.names, _named_by_user(cycle)):
+    if not _may_be_one_job(strand.shared, _shared(cycle)):
+        return False
+    if not (_alike(strand.names, _named_by_user(cycle)) or _is_same_program(strand, cycle)):
         return False
     if _in_place(strand.cycles[-1], cycle) or _steps_go_on(strand, cycle):
         return True
     beside = [one for one in strand.cycles if _at_once([[one], [cycle]])]
     return any(cycle.rank is None or _share_calls(one, cycle) for one in beside)
+
+
+def _is_same_program(strand: _Strand, cycle: Cycle) -> bool:
+    """Tell whether process, names of files and steps go on: then new annotations are a change in a run."""
+    before = strand.cycles[-1]
+    known = bool(before.process) and before.process == cycle.process and bool(strand.steps)
+    numbered = step_range(cycle) is not None
+    return known and numbered and _in_place(before, cycle) and _steps_go_on(strand, cycle)
 
 
 def _hardware(cycle: Cycle) -> tuple[bool, tuple[str, ...]]:

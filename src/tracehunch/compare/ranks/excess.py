@@ -51,7 +51,14 @@ class Needs:
 
     def host_of(self, member: int) -> float:
         """Return what the host of a rank needs for its median step; 0 where no steps tell."""
-        known = self.host_ns[member][~np.isnan(self.host_ns[member])]
+        return self._usual(self.host_ns[member])
+
+    def gpu_of(self, member: int) -> float:
+        """Return what its GPU needs for that, without communication; 0 where no steps tell."""
+        return self._usual(self.gpu_ns[member])
+
+    def _usual(self, values: Float64) -> float:
+        known = values[~np.isnan(values)]
         return float(np.median(known)) if known.size and self.has_steps else 0.0
 
     @classmethod

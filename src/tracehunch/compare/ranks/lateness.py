@@ -13,7 +13,7 @@ from tracehunch.compare.ranks.waiting import steps_of
 from tracehunch.trace.model import ABSENT
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Sequence
 
     from numpy.typing import NDArray
 
@@ -43,6 +43,7 @@ class Lateness:
     steps: tuple[int | None, ...]  # of each unit its step; None: units are calls
     end_ns: Int64  # of each unit: when its last call ended
     recording: Int64  # of each unit
+    called: frozenset[tuple[int, int]]  # (recording, step) in which any rank recorded a collective
 
     @property
     def units(self) -> int:
@@ -74,6 +75,7 @@ class Lateness:
             steps=steps,
             end_ns=end,
             recording=recording,
+            called=_called(table),
         )
 
     def lasts_ns(self) -> float | None:
@@ -84,13 +86,32 @@ class Lateness:
     def period_ns(self, only: Collection[tuple[int, int]] | None = None) -> float | None:
         """Return the mean time from the end of a step to that of the next; None with fewer than two.
 
-        ``only``: of these steps, each as (recording, step).
+        ``only``: of these steps, each as (recording, step). Of steps with no collective the next one tells.
         """
-        keys = zip(self.recording.tolist(), (step or 0 for step in self.steps), strict=True)
+        numbers = [step or 0 for step in self.steps]
+        keys = zip(self.recording.tolist(), numbers, strict=True)
         chosen = np.array([only is None or key in only for key in keys], dtype=bool)[1:]
-        lengths = np.diff(self.end_ns)
+        lengths = np.diff(self.end_ns) / np.maximum(np.diff(np.array(numbers, dtype=np.int64)), 1)
         lengths = lengths[chosen & (np.diff(self.recording) == 0) & (lengths > 0)]
         return float(lengths.mean()) if lengths.size else None
+
+    def heard(self, units: Sequence[tuple[int, int]]) -> NDArray[np.bool_]:
+        """Tell of each (recording, step), in order, whether lateness counts in it, or in the next with calls.
+
+        Where gradients are accumulated, ranks meet every few steps: what one is late then is of all of them.
+        """
+        known = set(zip(self.recording.tolist(), (step or 0 for step in self.steps), strict=True))
+        found, after = np.zeros(len(units), dtype=bool), (-1, False)
+        for at in range(len(units) - 1, -1, -1):
+            if units[at] in self.called:
+                after = units[at][0], units[at] in known
+            found[at] = after == (units[at][0], True)
+        return found
+
+
+def _called(table: Table) -> frozenset[tuple[int, int]]:
+    recordings, steps = distinct_rows(table.recording, table.step)[0] if len(table) else ((), ())
+    return frozenset(zip(map(int, recordings), map(int, steps), strict=True))
 
 
 def _judged(arrivals: Arrivals, table: Table, peers: Peers) -> NDArray[np.bool_]:

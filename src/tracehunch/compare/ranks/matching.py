@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from tracehunch.compare.ranks.keys import distinct_rows
-from tracehunch.compare.ranks.shifts import TIGHT_NS, Calls, pair
+from tracehunch.compare.ranks.reference import Reference
+from tracehunch.compare.ranks.shifts import TIGHT_NS, Calls, overlaps, pair
 from tracehunch.compare.ranks.table import ends_together, is_point_to_point
 from tracehunch.trace.model import ABSENT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from tracehunch.compare.ranks.table import Table
     from tracehunch.trace.model import Int64
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 _UNEVEN: Final = frozenset({"alltoall", "gather", "scatter", "sendrecv"})
 """Kinds of which ranks may move different amounts in one call."""
 _FEWEST_APART: Final = 4
+_MOST_BARREN: Final = 3
+"""Turns in which nothing pairs, after which no more are tried: the ranks may be many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +41,18 @@ def match(table: Table) -> Matches:
     signature = _signatures(table)
     calls = 0
     apart: set[int] = set()
+    together: set[int] = set()
     for rows in _by_group(table):
-        for own in _matched_in_group(table, rows, signature, apart):
-            size = own.max(initial=-1) + 1
-            call[rows] = np.where(own == ABSENT, ABSENT, own + calls)
-            calls += int(size)
+        for turn, (mine, own) in enumerate(_matched_in_group(table, rows, signature, apart)):
+            call[mine] = np.where(own == ABSENT, ABSENT, own + calls)
+            calls += int(own.max(initial=-1)) + 1
+            of = np.unique(table.member[mine]).tolist()
+            if not turn:
+                first = table.member[mine[0]]
+                together.update(of)
+            elif len(of) > 1 and not _overlap(table, mine, rows[table.member[rows] == first]):
+                apart.update(of)
     call = _shared_only(call)
-    together = set(np.unique(table.member[call != ABSENT]).tolist())
     return Matches(call, int((call == ABSENT).sum()), tuple(sorted(apart - together)))
 
 
@@ -74,28 +82,42 @@ def _split(rows: Int64, *keys: Int64) -> list[Int64]:
     return np.split(rows, np.flatnonzero(changes) + 1)
 
 
-def _matched_in_group(table: Table, rows: Int64, signature: Int64, apart: set[int]) -> Iterator[Int64]:
-    """Yield the numbers of a group's calls: those of the rank with the most, and what pairs with them."""
-    parts = _split(rows, table.member[rows])
-    if len(parts) < 2:  # ranks
-        return
-    begins = np.cumsum([0, *map(len, parts)])
+def _matched_in_group(
+    table: Table, rows: Int64, signature: Int64, apart: set[int]
+) -> Iterator[tuple[Int64, Int64]]:
+    """Yield rows of a group with the numbers of their calls, turn by turn.
+
+    Ranks that pair with none of a turn are held against each other in the next.
+    """
+    left, barren = _split(rows, table.member[rows]), 0
+    while len(left) > 1 and barren < _MOST_BARREN:  # ranks
+        found, left = _turn(table, left, signature, apart)
+        barren += len(found) == 1
+        yield np.concatenate([part for part, _ in found]), np.concatenate([own for _, own in found])
+
+
+def _turn(
+    table: Table, parts: Sequence[Int64], signature: Int64, apart: set[int]
+) -> tuple[list[tuple[Int64, Int64]], list[Int64]]:
+    """Return the calls of the rank with the most and those that pair with them, numbered; and who is left."""
     most = max(range(len(parts)), key=lambda at: (len(parts[at]), -at))
-    reference = _calls(table, parts[most], signature)
-    found = np.full(rows.size, ABSENT, dtype=np.int64)
-    found[begins[most] : begins[most + 1]] = np.arange(len(reference))
-    for at, part in enumerate(parts):
-        if at == most:
-            continue
-        own = _calls(table, part, signature)
-        pairs = pair(own, reference)
-        if not len(pairs):
-            continue
-        if _are_apart(own, reference, pairs.distance_ns(own, reference)):
-            apart.add(int(table.member[part[0]]))
-            continue
-        found[begins[at] + pairs.own] = pairs.other
-    yield found
+    reference = Reference.of(_calls(table, parts[most], signature))
+    found = [(parts[most], reference.numbers)]
+    left, known = [*parts[:most], *parts[most + 1 :]], 0
+    while left and len(reference.calls) > known:  # what one rank adds may be all that another shares
+        known, trying, left = len(reference.calls), left, []
+        for part in trying:
+            own = _calls(table, part, signature)
+            pairs = pair(own, reference.calls)
+            if not len(pairs):
+                left.append(part)
+            elif _are_apart(own, reference.calls, pairs.distance_ns(own, reference.calls)):
+                left.append(part)
+                apart.add(int(table.member[part[0]]))
+            else:
+                reference, numbers = reference.joined(own, pairs)
+                found.append((part, numbers))
+    return found, left
 
 
 def _calls(table: Table, rows: Int64, signature: Int64) -> Calls:
@@ -112,14 +134,19 @@ def _calls(table: Table, rows: Int64, signature: Int64) -> Calls:
     )
 
 
+def _overlap(table: Table, rows: Int64, others: Int64) -> bool:
+    """Whether rows end while others do, by the clocks as they are."""
+    ends, other = table.end_ns[rows], table.end_ns[others]
+    return bool(ends.min() <= other.max() and other.min() <= ends.max())
+
+
 def _are_apart(own: Calls, other: Calls, distance: Int64) -> bool:
     """Whether calls that look alike were recorded at another time: they ended at no fixed distance.
 
     Where the recordings overlap they are of one time whatever the distances. Where they do not, clocks of
     two hosts may be apart, but what ends together keeps its distance.
     """
-    overlap = own.end_ns[0] <= other.end_ns[-1] and other.end_ns[0] <= own.end_ns[-1]
-    if overlap:
+    if overlaps(own, other):
         return False
     spread = float(np.median(np.abs(distance - np.median(distance))))
     return distance.size < _FEWEST_APART or spread > TIGHT_NS

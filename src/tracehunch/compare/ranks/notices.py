@@ -87,7 +87,9 @@ def _of_matching(members: Sequence[Member], table: Table, matches: Matches) -> I
             if len(apart) == 1
             else "were recorded at other times"
         )
-        yield Notice("recorded-apart", f"{named(apart)} {text}: their collectives cannot be matched")
+        yield Notice(
+            "recorded-apart", f"{named(apart)} {text}: their collectives cannot be matched with the others'"
+        )
     if not len(table):
         yield Notice(
             "no-collectives", "no collectives with GPU kernels were recorded: nobody can say who waits"

@@ -99,12 +99,18 @@ def pair(own: Calls, other: Calls) -> Pairs:
     return _with_the_rest(own, other, found) if _is_sure(own, other, found) else NO_PAIRS
 
 
+def overlaps(own: Calls, other: Calls) -> bool:
+    """Whether two ranks recorded their calls at one time, which may be that of a single call."""
+    first, last = other.end_ns[0] - _COMMON_CLOCK_NS, other.end_ns[-1] + _COMMON_CLOCK_NS
+    return bool(own.end_ns[0] <= last and first <= own.end_ns[-1])
+
+
 def _is_sure(own: Calls, other: Calls, found: Pairs) -> bool:
     """Whether enough calls pair, and end together: where many were lost, chance pairs a few, or all.
 
     Those of recordings that do not overlap are another matter: they may be of other times.
     """
-    overlap = own.end_ns[0] <= other.end_ns[-1] and other.end_ns[0] <= own.end_ns[-1]
+    overlap = overlaps(own, other)
     distance = found.distance_ns(own, other)[own.together[found.own]]
     near = not overlap or _spread(distance) <= TIGHT_NS
     return near and len(found) >= min(_ENOUGH, min(len(own), len(other)) // 2)

@@ -43,6 +43,9 @@ _TURNS: Final = 0.25
 _MOSTLY: Final = 0.7
 _LEADS: Final = 0.6
 _FLOOR_NS: Final = 20_000
+_FEWEST_IN_HALF: Final = 4
+_PLAINLY: Final = 0.15
+"""Ranks by which a quicker half tells how much all scatter; of fewer, the part of a step to stand out by."""
 _CITED: Final = 20
 _AHEAD: Final = 1.5
 _STEADY: Final = 0.8
@@ -119,7 +122,7 @@ def _suspects(peers: Sequence[int], lateness: Lateness, needs: Needs) -> list[_S
 
 
 def _by_reason(suspects: Sequence[_Suspect], ranks: int) -> list[list[_Suspect]]:
-    """Put together who is late for the same reason. Fewer than half of the ranks can be unlike the others."""
+    """Put together who is late for the same reason. At most half of the ranks can be unlike the others."""
     found: list[list[_Suspect]] = []
     left, named = list(suspects), 0
     while left:
@@ -127,7 +130,7 @@ def _by_reason(suspects: Sequence[_Suspect], ranks: int) -> list[list[_Suspect]]
         alike = [one for one in left[1:] if one.where == first.where and one.member != first.member
                  and one.excess_ns >= _ALIKE * first.excess_ns]  # fmt: skip
         named += 1 + len(alike)
-        if 2 * named >= ranks:
+        if 2 * named > ranks:
             return found or [[first]]
         found.append([first, *alike])
         late = {one.member for one in found[-1]}
@@ -147,7 +150,7 @@ def _by(
     for at, member in enumerate(peers):
         own = np.nan_to_num(excess[at])
         when = since(own, least, [step for _, step in needs.units])
-        if when is None or not _is_persistent(own, least, when, float(total)):
+        if when is None or not _is_persistent(own, least, when, float(total), period):
             continue
         lost, waited = _lost(member, when, lateness, needs)
         if lost < max(_NOTE * period, _FLOOR_NS) or not (
@@ -180,27 +183,53 @@ def _is_apart(excess: Float64, at: int, when: Since) -> bool:
 
 def _least(where: Where, excess: Float64, period: float) -> float:
     """Return what an excess has to be to be more than noise."""
-    known = excess[~np.isnan(excess)]
     floor = max((_LEAST_GPU if where == "gpu" else _LEAST_HOST) * period, _FLOOR_NS)
-    if excess.shape[0] < 3:  # of two ranks the excess of one is the lack of the other
+    told = ~np.isnan(excess)
+    told[:, told.sum(axis=0) < 3] = False  # of two ranks the excess of one is the lack of the other
+    if not told.any():
         return floor
-    return max(floor, _SPREADS * 1.48 * float(np.median(np.abs(known - np.median(known)))))
+    known = excess[told]
+    spread = float(np.median(np.abs(known - np.median(known))))
+    half = _SPREADS * 1.48 * _quicker_half(np.where(told, excess, np.nan))
+    if excess.shape[0] < 2 * _FEWEST_IN_HALF:  # ranks
+        half = max(half, _PLAINLY * period)
+    return max(floor, min(_SPREADS * 1.48 * spread, half))
 
 
-def _is_persistent(own: Float64, least: float, when: Since, total: float) -> bool:
-    """Whether it is this rank again and again, not each in its turn."""
+def _quicker_half(excess: Float64) -> float:
+    """Return by how much the quicker half of the ranks differ in the usual step; inf: too few to tell.
+
+    Where the other half is slower, as one of two hosts, the spread of all is the distance of the halves.
+    """
+    half = excess.shape[0] // 2
+    if half < 2:  # ranks
+        return np.inf
+    quicker = np.sort(excess, axis=0)[:half]  # nan comes last
+    quicker = quicker[:, ~np.isnan(quicker).any(axis=0)]
+    return float(np.median(np.ptp(quicker, axis=0))) if quicker.size else np.inf
+
+
+def _is_persistent(own: Float64, least: float, when: Since, total: float, period: float) -> bool:
+    """Whether it is this rank again and again, not each in its turn; or once, for as long as a step."""
     ahead = int((own[when.first :] < -least).sum())
-    if ahead > _TURNS * when.number or (when.number < 2 and when.late.size > 1):
+    if ahead > _TURNS * when.number:
         return False
-    leads = total > 0 and float(own[when.late].sum()) >= _LEADS * total
+    late = float(own[when.late].sum())
+    leads = total > 0 and late >= _LEADS * total
+    if when.number < 2 and when.late.size > 1:
+        return leads and late >= period
     return leads or when.steadiness >= _MOSTLY
 
 
 def _lost(member: int, when: Since, lateness: Lateness, needs: Needs) -> tuple[float, float]:
-    """Return what a rank waited in a step for this one: exposed, and all; in the group that waited most."""
-    late_units = {unit for unit, late in zip(needs.units, when.late.tolist(), strict=True) if late}
+    """Return what a rank waited in a step for this one: exposed, and all; in the group that waited most.
+
+    Means of the steps in which lateness counts anywhere: of the others nobody knows.
+    """
+    heard = when.late & lateness.heard(needs.units) if needs.has_steps else when.late
+    late_units = {needs.units[at] for at in np.flatnonzero(heard).tolist()}
     units = zip(lateness.recording.tolist(), lateness.steps, strict=True)
-    keys = ((recording, NO_STEP if step is None else step) for recording, step in units)
+    keys = [(recording, NO_STEP if step is None else step) for recording, step in units]
     chosen = np.array([key in late_units for key in keys], dtype=bool)
     if not chosen.any():
         return 0.0, 0.0

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from tracehunch.predict.ops.elementwise import fill_kernel
+from tracehunch.predict.ops.singly import norms_singly, singly, taken_singly
 from tracehunch.predict.ops.steps import Call, Steps, fresh, joined, kernel, unknown
 from tracehunch.predict.ops.tensor import Tensor
 
@@ -43,6 +44,8 @@ def foreach(call: Call) -> Steps:
     given, first = _lists(call)
     if not first:
         return unknown(f"the lists of {call.name} are not of one length, or their sizes were not recorded")
+    if taken_singly(call):
+        return singly(call)
     # out of place, the results are a list of their own
     lists = given if call.name.endswith("_") else given + 1
     moves = lists + _written(call.name)
@@ -55,6 +58,8 @@ def foreach_norm(call: Call) -> Steps:
     """Sum up chunks, into memory that starts as zeros, then what chunks left."""
     if not call.tensors:
         return unknown("the sizes of the list were not recorded")
+    if taken_singly(call):
+        return norms_singly(call)
     sums = fill_kernel(fresh((len(call.tensors),), "fp32"))
     cleanup = kernel("lpnorm_cleanup", "reduction", "tiny", 0)
     return joined([sums, _launches(call.tensors, 1, 1, flops=2), cleanup])

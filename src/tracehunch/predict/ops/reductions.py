@@ -159,12 +159,13 @@ def scan(call: Call) -> Steps:
         return ()
     dim = call.option("dim", -1)
     wanted = call.option("dtype")
-    dtype = dtype_word(str(wanted)) if wanted else "int64" if one.dtype not in FLOATING else one.dtype
+    stays = one.dtype in FLOATING or call.name.endswith("_")
+    dtype = dtype_word(str(wanted)) if wanted else one.dtype if stays else "int64"
     counted = fresh(one.shape, dtype)
     same = one.dtype == dtype and one.is_contiguous
     source: Steps = () if same else copied(one, counted)
     moved = 2 * counted.nbytes
-    if one.numel == one.size(dim) and call.name in ("cumsum", "cumprod"):
+    if one.numel == one.size(dim) and call.name.rstrip("_") in ("cumsum", "cumprod"):
         first = kernel("DeviceScanInitKernel", "scan", "tiny", 0, library="cub")
         return joined(
             [

@@ -11,6 +11,7 @@ from tracehunch.predict.ops import (
     convolution_backward,
     distances,
     elementwise,
+    grids,
     grouped,
     heads,
     indexing,
@@ -45,7 +46,9 @@ _ONE_KERNEL: Final = (
     "log_normal_", "binary_cross_entropy_backward", "_cdist_forward", "glu_backward", "logspace",
     "_weight_norm_interface_backward", "upsample_nearest3d_backward", "_upsample_nearest_exact1d_backward",
     "_upsample_nearest_exact2d_backward", "_upsample_nearest_exact3d_backward",
-    "_cudnn_init_dropout_state", "poisson", "binomial",
+    "_cudnn_init_dropout_state", "poisson", "binomial", "linalg_cross", "addr", "addr_",
+    "fake_quantize_per_tensor_affine_cachemask",
+    "_fake_quantize_per_tensor_affine_cachemask_tensor_qparams",
 )  # fmt: skip
 """Operations of one kernel, by their source in ATen."""
 
@@ -129,7 +132,10 @@ _NAMES: Final[tuple[tuple[Handler, tuple[str, ...]], ...]] = (
     (reductions.all_any, ("all", "any", "_is_all_true", "_is_any_true")),
     (reductions.extremes, ("max", "min", "argmax", "argmin")),
     (reductions.logsumexp, ("logsumexp",)),
-    (reductions.scan, ("cumsum", "cumprod", "cummax", "cummin", "logcumsumexp")),
+    (
+        reductions.scan,
+        ("cumsum", "cumprod", "cummax", "cummin", "logcumsumexp", "cumsum_", "cumprod_"),
+    ),
     (rows.softmax, ("softmax", "log_softmax", "_softmax", "_log_softmax", "softmin", "special_softmax")),
     (rows.softmax_backward, ("_softmax_backward_data", "_log_softmax_backward_data")),
     (rows.safe_softmax, ("_safe_softmax",)),
@@ -196,6 +202,8 @@ _NAMES: Final[tuple[tuple[Handler, tuple[str, ...]], ...]] = (
     (distances.cdist_backward, ("_cdist_backward",)),
     (distances.soft_margin, ("soft_margin_loss",)),
     (distances.soft_margin_backward, ("soft_margin_loss_backward",)),
+    (grids.affine_grid, ("affine_grid_generator", "affine_grid_generator_backward")),
+    (grids.rounded_by_channel, ("fake_quantize_per_channel_affine_cachemask",)),
     (composed.bce_with_logits, ("binary_cross_entropy_with_logits",)),
     (composed.binary_cross_entropy, ("binary_cross_entropy",)),
     (composed.isin, ("isin",)),
