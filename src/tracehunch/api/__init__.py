@@ -6,8 +6,8 @@ from tracehunch.api.many import ranks
 from tracehunch.api.profiling import Profile, profile
 from tracehunch.api.ready import trace_ready
 from tracehunch.api.shown import Look, Verdict
+from tracehunch.api.shown_diff import Diff
 from tracehunch.api.shown_ranks import Ranks
-from tracehunch.compare import Diff
 from tracehunch.facts import measure
 from tracehunch.guess import Claim, Guess
 from tracehunch.trace import Trace, read

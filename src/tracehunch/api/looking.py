@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from tracehunch import compare
+from tracehunch.api import shown_diff
 from tracehunch.api.shown import Look, shown
+from tracehunch.api.shown_diff import Diff
 from tracehunch.capture.finished import export_finished
-from tracehunch.compare import Diff
 from tracehunch.errors import CaptureError
 from tracehunch.guess import Guess
 from tracehunch.guess.baseline import baseline
@@ -97,6 +98,9 @@ def guess_from(source: Source, times: bool = False, scopes: Sequence[str] = ()) 
 def diff(before: Source, after: Source, scopes: Sequence[tuple[str, str]] = ()) -> Diff:
     """Compare two traces: what became slower or faster, what went and came, and why.
 
+    The answer shows itself as ``look``'s does: ``print()``, ``to_json()``, by itself in a notebook and with
+    rich.
+
     ``scopes`` are names of scopes, before and after, that are compared whatever they are called.
 
     Raises:
@@ -104,7 +108,9 @@ def diff(before: Source, after: Source, scopes: Sequence[tuple[str, str]] = ()) 
         TracehunchError: one has no scope of a name.
 
     """
-    return compare.diff(look(before), look(after), scopes)
+    looks = look(before), look(after)
+    named = [str(one.trace_path) for one in looks if one.trace_path is not None]
+    return shown_diff.shown(compare.diff(*looks, scopes), tuple(named) if len(named) == len(looks) else ())
 
 
 def unknown_findings(seen: PlainLook, guess: Guess) -> tuple[Finding, ...]:

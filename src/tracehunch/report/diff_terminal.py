@@ -34,6 +34,13 @@ def render(
 ) -> str:
     """Return the report. ``sources`` are what the user named the traces by; their labels if empty."""
     view = view or View()
+    return draw(report_lines(diff, view, sources=sources, top=top, all_scopes=all_scopes), view)
+
+
+def report_lines(
+    diff: Diff, view: View, *, sources: Sequence[str] = (), top: int = TOP, all_scopes: bool = False
+) -> list[Line]:
+    """Return the lines of the report."""
     sources = sources or [look.facts.tree.trace.label for look in (diff.before, diff.after)]
     lines = _head(diff, view, sources)
     lines += _remarks("Warnings", diff_environment.warnings(diff), view)
@@ -46,7 +53,7 @@ def render(
     lines += _findings(diff, view)
     lines += _untold(diff, view)
     command = diff_findings.next_command(diff, sources)
-    return draw([*lines, (), (Span("Next: ", "dim"), Span(command, "bold"))], view)
+    return [*lines, (), (Span("Next: ", "dim"), Span(command, "bold"))]
 
 
 def _head(diff: Diff, view: View, sources: Sequence[str]) -> list[Line]:

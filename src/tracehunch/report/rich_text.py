@@ -29,7 +29,7 @@ class RichReport:
 def _text(line: Line, view: View) -> Text:
     from rich.text import Text  # noqa: PLC0415  # slow to load, and only who calls this has it loaded
 
-    text = Text(no_wrap=True)
+    text = Text(overflow="fold")  # only a command is longer than a line, and is kept whole
     for part in line:
         span = Span(part) if isinstance(part, str) else part
         text.append(span.text if view.unicode else in_ascii(span.text), style=span.style or None)

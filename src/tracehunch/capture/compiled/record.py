@@ -24,6 +24,7 @@ from tracehunch.capture.compiled.trials import trial
 from tracehunch.capture.program.attention import attention
 from tracehunch.capture.program.borrowed import borrowed
 from tracehunch.capture.program.data import default_device, of_data
+from tracehunch.capture.program.causal_bias import causal_biases
 from tracehunch.capture.program.dispatch import Dispatch
 from tracehunch.capture.program.known import Known
 from tracehunch.capture.program.modules import named, optimizers
@@ -140,6 +141,7 @@ def _record(
             torch, attention(torch, tape, known, env), traced_attention(torch, env)
         )
         fake = stack.enter_context(world(torch, env, dispatch, dispatch.instead))
+        stack.enter_context(causal_biases(torch, tape, env))
         stack.enter_context(kept(torch))
         stack.enter_context(reading(torch, dispatch))
         stack.enter_context(pinning(torch, dispatch.pinned))

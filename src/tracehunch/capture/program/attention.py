@@ -51,14 +51,16 @@ def _attend(torch: Any, tape: Tape, known: Known, env: Environment) -> Any:
             values = _values(torch, known, given)
             if values is not None:
                 known.keep(made, values)
-            tape.note_attention(call, [one for one in given[:4] if one is not None], made, pinned)
+            tensors = [one for one in given[:4] if one is not None]
+            tape.note_attention(call, tensors, made, pinned, "forward")
             ctx.call, ctx.pinned, ctx.backend, ctx.mask, ctx.rest = call, pinned, backend, mask, rest
             ctx.save_for_backward(*given[:3])
             return made
 
         @staticmethod
         def backward(ctx: Any, grad: Any) -> Any:
-            inputs = [*ctx.saved_tensors, ctx.mask]
+            saved = ctx.saved_tensors  # a checkpoint gives them once
+            inputs = [*saved, ctx.mask]
             with tape.paused():
                 grads = [
                     gradient(torch, one, ctx.backend) if needed and one is not None else None
@@ -68,7 +70,7 @@ def _attend(torch: Any, tape: Tape, known: Known, env: Environment) -> Any:
             for one in made:
                 known.forget(one)
             _keep_gradients(torch, known, (inputs, ctx.rest), grad, grads)
-            tape.note_attention(ctx.call, [grad, *ctx.saved_tensors], made, ctx.pinned)
+            tape.note_attention(ctx.call, [grad, *saved], made, ctx.pinned, "backward")
             return (*grads, None, None, None, None, None)
 
     return Attend

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from unittest.mock import patch
 
 from tracehunch.capture.program.accumulation import Accumulation
+from tracehunch.capture.program.attention import pinned_backends
 from tracehunch.capture.program.chance import Chance
 from tracehunch.capture.program.checks import passing
 from tracehunch.capture.program.composites import KERNELS
@@ -75,6 +76,7 @@ class Dispatch:
         self._whole = (torch.int64, torch.int32)
         self._pack = aten._pack_padded_sequence.default  # noqa: SLF001  # as above
         self._clone = torch.ops.aten.clone.default
+        self._attending = {aten._scaled_dot_product_flash_attention.default, aten._efficient_attention_forward.default}  # noqa: SLF001  # as above
         self._close, self._equal = aten.allclose.default, aten.equal.default
         self._results = results(torch)
         self._otherwise = otherwise(torch)
@@ -137,7 +139,8 @@ class Dispatch:
             arguments.note("pinned", value=True)
         if func is self._clone and args[0].is_conj():
             arguments.note("conjugated", value=True)
-        self.tape.note(self.unwatched.noted(func), arguments, made)
+        pinned = pinned_backends(self.torch) if func in self._attending else None
+        self.tape.note(self.unwatched.noted(func), arguments, made, pinned)
         self.accumulation.made(outputs)
         self.regenerated.follow(func, arguments, outputs)
         self.reached_gpu = self.reached_gpu or self._arrives(arguments.tensors, outputs, kwargs.get("device"))

@@ -12,6 +12,7 @@ import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from tracehunch.capture.program.causal_bias import is_causal_bias
 from tracehunch.capture.program.target import Call
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def moved(torch: Any, call: Call, roots: list[Any]) -> Call:
 
 
 def _moved(torch: Any, value: Any) -> Any:
-    if torch.is_tensor(value):
+    if torch.is_tensor(value) and not is_causal_bias(value):
         return value.cuda() if value.device.type == "cpu" else value
     if type(value) in (list, tuple):
         return type(value)(_moved(torch, one) for one in value)

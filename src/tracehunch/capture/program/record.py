@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from tracehunch.capture.program.attention import attention
 from tracehunch.capture.program.borrowed import borrowed
 from tracehunch.capture.program.bounds import bounds
+from tracehunch.capture.program.causal_bias import causal_biases
 from tracehunch.capture.program.ctc import ctc_loss
 from tracehunch.capture.program.dispatch import REMEDY, Dispatch
 from tracehunch.capture.program.elsewhere import elsewhere
@@ -118,6 +119,7 @@ def _record(
         dispatch.instead |= dict.fromkeys(("ctc_loss.Tensor", "ctc_loss.IntList"), ctc_loss(torch, known))
         fake = stack.enter_context(world(torch, env, dispatch, dispatch.instead))
         stack.enter_context(elsewhere(torch, tape, fake))
+        stack.enter_context(causal_biases(torch, tape, env))
         stack.enter_context(kept(torch))  # where a GPU is there: a default device may be it
         stack.enter_context(reading(torch, dispatch))
         stack.enter_context(printing(torch, dispatch))

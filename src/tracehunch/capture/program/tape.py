@@ -99,17 +99,21 @@ class Tape:
 
     # ---- calls
 
-    def note(self, func: Any, arguments: Arguments, made: Any) -> None:
+    def note(
+        self, func: Any, arguments: Arguments, made: Any, pinned: tuple[str, ...] | None = None
+    ) -> None:
         """Note a call of an operator and what it returned."""
         name, overload = func._schema.name, func._overloadname  # noqa: SLF001  # torch has no public schema
         overload = "" if overload == "default" else overload
-        self._add(name, arguments.tensors, made, overload=overload, options=arguments.options)
+        self._add(
+            name, arguments.tensors, made, overload=overload, options=arguments.options, pinned=pinned
+        )
 
     def note_attention(
-        self, call: SdpaCall, tensors: list[Any], made: Any, pinned: tuple[str, ...] | None
+        self, call: SdpaCall, tensors: list[Any], made: Any, pinned: tuple[str, ...] | None, phase: Phase
     ) -> None:
-        """Note a call of SDPA, or its backward."""
-        self._add(SDPA, tensors, made, sdpa=call, pinned=pinned)
+        """Note a call of SDPA, or its backward; a checkpoint calls it forward while a backward runs."""
+        self._add(SDPA, tensors, made, sdpa=call, pinned=pinned, phase=phase)
 
     def note_kernel(self, name: str, tensors: list[Any]) -> None:
         """Note a launch of a kernel that the compiler generated, and the tensors that it is given."""
@@ -129,10 +133,11 @@ class Tape:
         options: Mapping[str, Any] | None = None,
         sdpa: SdpaCall | None = None,
         pinned: tuple[str, ...] | None = None,
+        phase: Phase | None = None,
     ) -> None:
         if not self.on:
             return
-        phase = self.phase
+        phase = phase or self.phase
         module, kind, where = self._origin(phase)
         outputs = list(flat(made, self.torch.is_tensor))
         self.calls.append(

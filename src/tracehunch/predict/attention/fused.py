@@ -22,11 +22,16 @@ def add_fused(
     """
     dims, word = dims_of(call), dtype_word(call.q.dtype)
     training = call.requires_grad and not backward
-    work = attention_work(dims, word, call.is_causal, backward=backward, training=training)
+    work = attention_work(
+        dims, word, call.is_causal, backward=backward, training=training, lower_right=call.lower_right
+    )
     mask = _mask_bytes(call)
     # the efficient backend pads rows, the others take them as they are
     ragged = mask > 0 and backend != "efficient" and dims.keys * size_of(word) % _ALIGNED != 0
-    case = Case(backend, dims, word, call.is_causal, backward, mask, ragged, dropout=call.dropout > 0)
+    case = Case(
+        backend, dims, word, call.is_causal, backward, mask, ragged, dropout=call.dropout > 0,
+        lower_right=call.lower_right,
+    )  # fmt: skip
     program.fused(*found, step=Step("fused", work.least_bytes, fused=case), flops=work.flops)
 
 

@@ -95,15 +95,20 @@ def moved_about(call: Call) -> Steps:
 
 
 def pad(call: Call) -> Steps:
-    """Fill the larger tensor, then copy into its middle; a memcpy where that is one run of memory."""
+    """Fill the larger tensor, then copy into its middle; a memcpy where that is one run of memory.
+
+    Where nothing is added, as in the gradient of a padding, what is left is copied alone.
+    """
     one = call.first
     amounts = tuple(call.option("pad", ()))
     shape = list(one.shape)
     for index in range(len(amounts) // 2):
         shape[-1 - index] += amounts[2 * index] + amounts[2 * index + 1]
-    if not any(amounts):
-        return copied(one, fresh(one.shape, one.dtype))
     out = fresh(shape, one.dtype)
+    if all(amount <= 0 for amount in amounts):
+        for dim, size in enumerate(shape):
+            one = one.narrowed(dim, size)
+        return copied(one, out)
     middle = out
     for dim, size in enumerate(one.shape):
         middle = middle.narrowed(dim, min(size, shape[dim]))

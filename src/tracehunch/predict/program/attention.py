@@ -10,6 +10,7 @@ from tracehunch.predict.attention import Part, activities_of, attention_run
 from tracehunch.predict.environment import BACKENDS, Environment
 from tracehunch.predict.ops.dtypes import dtype_word
 from tracehunch.predict.program.calls import SDPA, OpCall
+from tracehunch.predict.program.direct import direct_prediction
 from tracehunch.predict.program.model import OpPart
 from tracehunch.predict.roofline import AttentionTime, Launched, Timings, timings
 from tracehunch.predict.sdpa import SdpaCall, SdpaPrediction, TensorSpec, predict_sdpa
@@ -40,7 +41,7 @@ def attention_parts(call: OpCall, env: Environment) -> tuple[tuple[OpPart, ...],
     """
     assert call.sdpa is not None
     where = pinned(call, env)
-    picked = predict_sdpa(call.sdpa, where)
+    picked = predict_sdpa(call.sdpa, where) if call.op == SDPA else direct_prediction(call, where)
     backward = call.phase == "backward"
     gradient = _gradient(call) if backward else None
     run = attention_run("auto", call.sdpa, where, picked=picked, backward=backward, gradient=gradient)

@@ -23,7 +23,8 @@ class OpCall:
     are the arguments that are no tensors, by the schema's names, those left at their defaults absent.
     `outputs` are the tensors returned.
 
-    `sdpa` is the call in full where `op` is `SDPA`: it is recorded whole, not as what it is made of.
+    `sdpa` is the call in full where `op` is `SDPA`: it is recorded whole, not as what it is made of. It is
+    also that of a backend's own operation which the program calls, see `direct_call`.
     `module` is the path of the innermost module ("model.layers.0.self_attn"; "" for none), `module_type` its
     class. `scopes` are the user's annotations around it, outermost first. `line` is the innermost line of the
     user's code, "file.py:12". `pinned` are the SDPA backends that a `sdpa_kernel` context allows, `None` for

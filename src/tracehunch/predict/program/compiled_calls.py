@@ -1,24 +1,20 @@
 """Calls of a compiled program: generated kernels, library operations, and the fused backends of SDPA."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Final, cast
+from typing import Final
 
 from tracehunch.hardware import Gpu
 from tracehunch.predict.activities import Activities, KernelGuess, TimeRange, cannot_tell
 from tracehunch.predict.environment import Environment
-from tracehunch.predict.ops.dtypes import dtype_word
 from tracehunch.predict.ops.steps import Step
-from tracehunch.predict.ops.tensor import Tensor
 from tracehunch.predict.ops.times import step_time
-from tracehunch.predict.program.calls import SDPA, OpCall, Phase
+from tracehunch.predict.program.calls import SDPA, OpCall
 from tracehunch.predict.program.compiled import CompiledProgram, GeneratedKernel
+from tracehunch.predict.program.direct import backend_called, direct_call, is_of_sdpa
 from tracehunch.predict.program.model import CallGuess, OpPart
 from tracehunch.predict.program.one_call import guess_call
 from tracehunch.predict.roofline import ceilings, roofline
-from tracehunch.predict.sdpa import SdpaCall, TensorSpec
-from tracehunch.predict.sdpa.tensor import dtype_name
 
 START_US_AND_SHARE: Final[Mapping[str, tuple[float, float]]] = {
     "poi": (1.0, 0.94),
@@ -37,11 +33,6 @@ _LOW: Final = 0.65
 _HIGH: Final = 1.5
 
 _TEMPLATE: Final = "tem"
-
-_FUSED: Final = re.compile(r"aten::_scaled_dot_product_(flash|efficient|cudnn)_attention(_backward)?")
-
-_BACKWARD_TENSORS: Final = 8
-"""Tensors of a fused backward without a mask: gradient, q, k, v, output, log-sum-exp, seed and offset."""
 
 
 def guess_calls(compiled: CompiledProgram, env: Environment) -> tuple[tuple[int, CallGuess], ...]:
@@ -111,42 +102,15 @@ def _moving_us(kind: str, moved: int, gpu: Gpu) -> float:
 
 
 def as_sdpa(call: OpCall, *, trains: bool) -> OpCall | None:
-    """Return the call of a fused backend's operation as one of SDPA pinned to it; None for any other."""
-    found = _FUSED.fullmatch(call.op)
-    if found is None:
-        return None
-    backend, backward = found[1], bool(found[2])
-    given = call.tensors[1:] if backward else call.tensors
-    if len(given) < 3:
-        return None
-    mask = _mask(backend, call.tensors, backward=backward)
-    q, k, v = (_spec(one, grad=trains) for one in given[:3])
-    asked = SdpaCall(
-        q, k, v, None if mask is None else _spec(mask, grad=False),
-        dropout=float(call.options.get("dropout_p", 0.0)),
-        is_causal=bool(call.options.get("is_causal", False)),
-        enable_gqa=q.shape[-3] != k.shape[-3],
-        scale=cast("float | None", call.options.get("scale")),
-        grad_enabled=trains,
-    )  # fmt: skip
-    phase: Phase = "backward" if backward else "forward"
-    return replace(call, op=SDPA, sdpa=asked, pinned=(backend,), phase=phase)
+    """Return the call of a fused backend's operation as one of SDPA pinned to it; None for any other.
 
-
-def _mask(backend: str, tensors: tuple[Tensor, ...], *, backward: bool) -> Tensor | None:
-    if backend == "flash":
-        return None
-    if not backward:
-        return tensors[3] if len(tensors) > 3 else None
-    if len(tensors) <= _BACKWARD_TENSORS:
-        return None
-    return tensors[4] if backend == "efficient" else tensors[8]
-
-
-def _spec(one: Tensor, *, grad: bool) -> TensorSpec:
-    return TensorSpec(
-        one.shape, one.strides, dtype_name(dtype_word(one.dtype)), one.offset, requires_grad=grad
-    )
+    Where no SDPA leads to it, the program itself calls the operation, and so it stays.
+    """
+    made = direct_call(call, trains=trains)
+    if made is None or made.sdpa is None or made.sdpa.lower_right or not is_of_sdpa(call.op):
+        return made
+    backend = backend_called(call.op)
+    return replace(made, op=SDPA, pinned=None if backend is None else (backend,))
 
 
 def _one(call: OpCall, activities: Activities) -> CallGuess:

@@ -6,6 +6,7 @@ from typing import Final
 
 from tracehunch.predict.environment import Environment
 from tracehunch.predict.program.calls import Program
+from tracehunch.predict.program.direct import direct_call
 from tracehunch.predict.program.findings import Compiled, findings
 from tracehunch.predict.program.model import CallGuess, ProgramGuess
 from tracehunch.predict.program.one_call import guess_call
@@ -25,7 +26,9 @@ def guess_program(program: Program, env: Environment) -> ProgramGuess:
     Settings that the program itself made (deterministic algorithms, TF32) add to the environment's.
     """
     env = _as_set(env, program.settings)
-    return guess_of(program, env, tuple(guess_call(call, env) for call in program.calls))
+    trains = any(call.phase == "backward" for call in program.calls)
+    calls = (direct_call(call, trains=trains) or call for call in program.calls)
+    return guess_of(program, env, tuple(guess_call(call, env) for call in calls))
 
 
 def guess_of(

@@ -11,7 +11,7 @@ from tracehunch.predict.ops.call import predict_parts, steps_activities
 from tracehunch.predict.ops.dtypes import dtype_word
 from tracehunch.predict.ops.table import plain_name
 from tracehunch.predict.program.attention import attention_parts
-from tracehunch.predict.program.calls import SDPA, OpCall
+from tracehunch.predict.program.calls import OpCall
 from tracehunch.predict.program.model import CallGuess, OpPart, WorkBound
 from tracehunch.predict.program.transfers import HOST, crosses, transfer_steps
 from tracehunch.predict.roofline import ceilings, roofline
@@ -39,7 +39,7 @@ class _Kind:
         self.call = call
         self.key = (
             call.op, call.tensors, call.devices, _frozen(call.options), call.outputs, call.output_devices,
-            call.sdpa, call.phase if call.op == SDPA else "", call.pinned,
+            call.sdpa, call.phase if call.sdpa is not None else "", call.pinned,
         )  # fmt: skip
 
     def __hash__(self) -> int:
@@ -58,7 +58,7 @@ def _parts(kind: _Kind, env: Environment) -> tuple[tuple[OpPart, ...], SdpaPredi
     call = kind.call
     if env.device == "cpu":
         return (), None
-    if call.op == SDPA and call.sdpa is not None:
+    if call.sdpa is not None:
         return attention_parts(call, env) if not _on_host(call) else ((), None)
     return _ordinary(call, env), None
 

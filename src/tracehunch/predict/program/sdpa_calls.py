@@ -52,7 +52,7 @@ def backend_of(picked: SdpaPrediction) -> str | None:
 def refusals(picked: SdpaPrediction) -> tuple[str, ...]:
     """Return why the others are not taken: what each refuses first, and what set the order."""
     said = [picked.raises] if picked.raises else []
-    said += [picked.cannot_tell] if picked.cannot_tell else []
+    said += [picked.cannot_tell] if picked.cannot_tell else [picked.why] if picked.direct else []
     for backend in picked.order:
         answer = picked.answer(backend)
         if answer is not None and answer.first is not None and backend != picked.ran:
@@ -74,7 +74,7 @@ def described(call: SdpaCall) -> str:
     parts.append(dtype)
     if call.mask is not None:
         parts.append(f"{_SHORT.get(call.mask.dtype, call.mask.dtype)} mask {_shape(call.mask)}")
-    parts += ["causal"] if call.is_causal else []
+    parts += ["causal, ending bottom-right" if call.lower_right else "causal"] if call.is_causal else []
     parts += [f"dropout {call.dropout:g}"] if call.dropout else []
     parts += ["enable_gqa"] if call.enable_gqa else []
     parts += ["needs gradients"] if call.requires_grad else []

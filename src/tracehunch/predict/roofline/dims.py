@@ -32,7 +32,7 @@ class Case:
     """One forward or backward of a fused backend; `dtype` as a short word.
 
     `mask_bytes` are those of the additive mask that the kernel reads, 0 for none; `mask_ragged` is whether
-    its rows start at no multiples of 16 bytes.
+    its rows start at no multiples of 16 bytes. `lower_right`: a causal triangle ends bottom right.
     """
 
     backend: str
@@ -43,6 +43,12 @@ class Case:
     mask_bytes: int = 0
     mask_ragged: bool = False
     dropout: bool = False
+    lower_right: bool = False
+
+    @property
+    def offset(self) -> int:
+        """Keys that the first query of a causal call sees before its own."""
+        return self.dims.keys - self.dims.queries if self.lower_right else 0
 
     @property
     def direction(self) -> str:

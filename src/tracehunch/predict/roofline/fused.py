@@ -89,7 +89,7 @@ def _forward_us(case: Case, kernel: Kernel, machine: Machine, model: Coefficient
     dims = case.dims
     # a kernel for one query, as cuDNN has it, takes the heads of a group together
     calls = dims.batch * (dims.kv_heads if kernel.decodes else dims.heads)
-    blocks = tiled(calls, dims.queries, dims.keys, kernel, causal=case.causal)
+    blocks = tiled(calls, dims.queries, dims.keys, kernel, causal=case.causal, offset=case.offset)
     return _launched(case, kernel, blocks, machine, model)
 
 
@@ -108,11 +108,11 @@ def _split_us(case: Case, kernel: Kernel, machine: Machine, model: Coefficients,
 
 def _backward_us(case: Case, kernel: Kernel, machine: Machine, model: Coefficients) -> float:
     dims, calls = case.dims, case.dims.batch * case.dims.heads
-    blocks = turned(calls, dims.keys, dims.queries, kernel, causal=case.causal)
+    blocks = turned(calls, dims.keys, dims.queries, kernel, causal=case.causal, offset=case.offset)
     if case.backend == "efficient":
         splits = efficient_splits(dims, kernel.keys, accumulates=kernel.name.endswith("any"))
         # the parts of a gradient of q are added one after another, in the order of the keys
-        seen = min(dims.keys, dims.queries) if case.causal else dims.keys
+        seen = min(dims.keys, dims.queries) if case.causal and not case.lower_right else dims.keys
         links = min(splits, -(-seen // kernel.keys))
         chain = links + -(-dims.queries // kernel.queries) - 1 if links > 1 else 0
         return _launched(case, kernel, _joined(blocks, calls * splits), machine, model, chain=chain)
@@ -173,7 +173,7 @@ def _launched(
 def _seen_bytes(case: Case) -> int:
     """Least bytes of a call; a causal mask hides the keys beyond the last query, which no forward reads."""
     dims = case.dims
-    if case.causal and not case.backward and dims.keys > dims.queries:
+    if case.causal and not (case.backward or case.lower_right) and dims.keys > dims.queries:
         dims = replace(dims, keys=dims.queries)
     return attention_work(dims, case.dtype, causal=False, backward=case.backward).least_bytes
 

@@ -36,36 +36,41 @@ class Pace:
     quantised: float
 
 
-def tiled(calls: int, rows: int, columns: int, kernel: Kernel, *, causal: bool) -> Blocks:
+def tiled(calls: int, rows: int, columns: int, kernel: Kernel, *, causal: bool, offset: int = 0) -> Blocks:
     """Return the blocks that cut `calls` matrices of rows x columns into strips of the kernel's queries.
 
-    A block walks over its strip, the kernel's keys at a time; under a causal mask from the top left it stops
-    at the diagonal.
+    A block walks over its strip, the kernel's keys at a time; under a causal mask it stops at the diagonal,
+    which begins `offset` keys right of the top left (negative: queries below it).
     """
     row_tile, column_tile = kernel.queries, kernel.keys
     strips, most = -(-rows // row_tile), -(-columns // column_tile)
     if not causal:
         return Blocks(strips * calls, most, most)
-    # strip i needs ceil((i + 1) * row_tile / column_tile) tiles, at most all of them
-    short = min(strips, most * column_tile // row_tile)
-    total = _triangle(short, row_tile, column_tile) + (strips - short) * most
-    last = min(most, -(-strips * row_tile // column_tile))
+    # strip i needs ceil(((i + 1) * row_tile + offset) / column_tile) tiles, at least none, at most all of them
+    idle = min(strips, max(-offset, 0) // row_tile)
+    short = min(strips, max((most * column_tile - offset) // row_tile, idle))
+    first = (idle + 1) * row_tile + offset + column_tile - 1
+    total = _floors(short - idle, column_tile, row_tile, first) + (strips - short) * most
+    last = min(most, max(-(-(strips * row_tile + offset) // column_tile), 0))
     return Blocks(strips * calls, total / strips, last)
 
 
 @lru_cache(maxsize=4_096)
-def turned(calls: int, keys: int, queries: int, kernel: Kernel, *, causal: bool) -> Blocks:
+def turned(calls: int, keys: int, queries: int, kernel: Kernel, *, causal: bool, offset: int = 0) -> Blocks:
     """Return the blocks of a backward: each takes a strip of keys and walks over the queries.
 
-    Under a causal mask from the top left it starts at the diagonal; keys that no query sees have no tile.
+    Under a causal mask it starts at the diagonal, which begins `offset` keys right of the top left; keys that
+    no query sees have no tile.
     """
     strips, most = -(-keys // kernel.keys), -(-queries // kernel.queries)
     if not causal:
         return Blocks(strips * calls, most, most)
-    busy = min(strips, -(-queries // kernel.keys))  # strips of keys that some query sees
-    shortest = queries - (busy - 1) * kernel.keys
-    total = _floors(busy, kernel.queries, kernel.keys, shortest + kernel.queries - 1)
-    return Blocks(strips * calls, total / strips, most)
+    reach = max(queries + offset, 0)  # keys that some query sees
+    busy = min(strips, -(-reach // kernel.keys))
+    full = min(busy, offset // kernel.keys + 1) if offset >= 0 else 0  # strips that every query sees
+    shortest = reach - (busy - 1) * kernel.keys
+    part = _floors(busy - full, kernel.queries, kernel.keys, shortest + kernel.queries - 1)
+    return Blocks(strips * calls, (full * most + part) / strips, min(most, -(-reach // kernel.queries)))
 
 
 def _floors(count: int, divisor: int, step: int, first: int) -> int:
@@ -76,15 +81,6 @@ def _floors(count: int, divisor: int, step: int, first: int) -> int:
     step, first = step % divisor, first % divisor
     whole, rest = divmod(step * count + first, divisor)
     return total + _floors(whole, step, divisor, rest) if step else total
-
-
-def _triangle(strips: int, row_tile: int, column_tile: int) -> int:
-    """Sum of ceil(i * row_tile / column_tile) for i from 1 to `strips`; one tile divides the other."""
-    if row_tile >= column_tile:
-        return strips * (strips + 1) // 2 * (row_tile // column_tile)
-    period = column_tile // row_tile
-    whole, rest = divmod(strips, period)
-    return period * whole * (whole + 1) // 2 + rest * (whole + 1)
 
 
 def larger(first: float, second: float, sharpness: float = _SHARPNESS) -> float:

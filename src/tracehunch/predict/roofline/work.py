@@ -15,16 +15,17 @@ def attention_work(
     backward: bool = False,
     training: bool = False,
     saved_weights: bool = False,
+    lower_right: bool = False,
 ) -> AttentionWork:
     """Return the work of a forward, or of a backward; causal as `is_causal` means it, from the top left.
 
-    `training` adds the log-sum-exp that a forward writes for its backward. `saved_weights` is a backward
+    With `lower_right` the triangle ends bottom right. `training` adds the log-sum-exp that a forward writes for its backward. `saved_weights` is a backward
     that reads the weights of the forward in place of computing them again (naive, math).
     """
     return work_of(
         dims,
         element_bytes(dtype),
-        "upper-left" if causal else "none",
+        "none" if not causal else "lower-right" if lower_right else "upper-left",
         backward=backward,
         training=training,
         saved_weights=saved_weights,

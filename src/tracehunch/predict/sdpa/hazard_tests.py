@@ -128,16 +128,20 @@ def dead_variable(_: SdpaCall, env: Environment, __: SdpaPrediction, numbers: Ma
 
 def causal_one_query(call: SdpaCall, _: Environment, picked: SdpaPrediction, __: Mapping[str, Any]) -> bool:
     """Find a causal call with one query and several keys: it sees the first key alone."""
-    return call.is_causal and call.q.shape[-2] == 1 < call.k.shape[-2] and picked.raises is None
+    first = call.is_causal and not call.lower_right
+    return first and call.q.shape[-2] == 1 < call.k.shape[-2] and picked.raises is None
 
 
 def causal_lengths(call: SdpaCall, _: Environment, picked: SdpaPrediction, __: Mapping[str, Any]) -> bool:
     """Find a causal call of several queries with more or fewer keys."""
-    return call.is_causal and 1 < call.q.shape[-2] != call.k.shape[-2] and picked.raises is None
+    first = call.is_causal and not call.lower_right
+    return first and 1 < call.q.shape[-2] != call.k.shape[-2] and picked.raises is None
 
 
 def fully_masked_rows(call: SdpaCall, _: Environment, __: SdpaPrediction, ___: Mapping[str, Any]) -> bool:
-    """Find where the mask is known to have rows without a key."""
+    """Find where the mask is known to have rows without a key, or the triangle must."""
+    if call.lower_right and call.q.shape[-2] > call.k.shape[-2]:
+        return True
     return call.mask is not None and call.mask_content == "fully-masked-rows"
 
 

@@ -61,6 +61,7 @@ class SdpaPrediction:
     `raises` is the error that the call's forward ends in, None for none. `ran` is the backend whose op the
     trace shows, None where the call raises, is answered without one (no elements), or is not told. `why` says
     what set the order, `exact` whether the version's rules were read or executed rather than inferred.
+    `direct`: the program calls the backend's operation itself, and `why` says so.
     """
 
     chosen: Choice | None
@@ -71,6 +72,7 @@ class SdpaPrediction:
     cannot_tell: str = ""
     why: str = ""
     exact: bool = True
+    direct: bool = False
 
     def answer(self, backend: Backend) -> BackendAnswer | None:
         """Return what a backend says, None where the device has none of that name."""
