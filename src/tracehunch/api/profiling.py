@@ -79,9 +79,14 @@ class Profile(Captured):
         if self._recorder is not None:
             raise CaptureError(f"{self.scope} was profiled before", "", "make another tracehunch.profile")
         recorder = Recorder(path_of(self.scope, self._path), self._recording)
-        recorder.start()
-        self._recorder = recorder
         atexit.register(self.stop)  # a profiler that still runs then would crash the process
+        self._recorder = recorder
+        try:
+            recorder.start()
+        except CaptureError:
+            self._recorder = None
+            atexit.unregister(self.stop)
+            raise
 
     def stop(self) -> None:
         """End, as the ``with`` statement does; does nothing if it has."""

@@ -86,15 +86,15 @@ class CallRecorder:
         return annotation
 
     def _start(self, calls: int) -> None:
+        atexit.register(self.stop)
+        self._thread = threading.get_ident()
         try:
             self._place = self._place or self._path()
-            recorder = Recorder(self._place, replace(self._recording, steps=calls))
-            recorder.start()
+            self._recorder = Recorder(self._place, replace(self._recording, steps=calls))
+            self._recorder.start()
         except CaptureError as error:
-            self.reason, self.detached = str(error), True
-            return
-        self._recorder, self._thread = recorder, threading.get_ident()
-        atexit.register(self.stop)
+            atexit.unregister(self.stop)
+            self.reason, self.detached, self._recorder = str(error), True, None
 
     def _end(self) -> None:
         if self.detached or (self._recorder is not None and self._thread != threading.get_ident()):

@@ -26,8 +26,8 @@ def record_block(path: Path, label: str, recording: Recording) -> Iterator[None]
 
     """
     recorder = Recorder(path, recording)
-    recorder.start()
     try:
+        recorder.start()
         with import_torch().profiler.record_function(annotation_name(label)):
             yield
     finally:
@@ -52,8 +52,8 @@ def record_calls(
     for _ in range(first):
         function()
     recorder = Recorder(path, recording)
-    recorder.start()
     try:
+        recorder.start()
         while True:
             with annotate(annotation_name(label)):
                 result = function()

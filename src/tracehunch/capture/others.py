@@ -90,7 +90,8 @@ def part_from_open_scopes(torch: Any) -> None:
     """
     kind = torch.autograd.profiler.record_function
     for one in gc.get_objects():
-        if type(one) is kind and one.record is not None and one.run_callbacks_on_exit:
+        is_open = type(one) is kind and getattr(one, "record", None) is not None  # none: just being made
+        if is_open and one.run_callbacks_on_exit:
             one.record = torch.ops.profiler._record_function_enter_new(one.name, one.args)  # noqa: SLF001  # as it begins
 
 

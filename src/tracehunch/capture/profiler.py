@@ -44,8 +44,8 @@ def profile_calls(
         function()
     options = Recording(steps=steps, shapes=shapes, cuda=cuda, metadata=metadata or {}, label=label)
     recorder = Recorder(path, options)
-    recorder.start()
     try:
+        recorder.start()
         while not recorder.detached:
             function()
             recorder.step()

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from tracehunch.capture.export import OWN_DOING, check_place, export_whole, gigantic
 from tracehunch.capture.fingerprint import as_json, fingerprint
+from tracehunch.capture.held import held
 from tracehunch.capture.others import (
     Mark,
     is_alone,
@@ -110,20 +111,39 @@ class Recorder:
         self._cuda = torch.cuda.is_available() if wanted is None else wanted
         self._process, self._thread = os.getpid(), threading.get_ident()
         self._everywhere = _of_all_threads(torch) if self.recording.all_threads else None
-        alone = is_alone(torch)
+        try:
+            with held():
+                self._begin()
+        except BaseException:  # as Ctrl-C, which had to wait
+            self.discard()
+            raise
+
+    def step(self) -> None:
+        """Tell that a step of the program has ended; after the last one to record, write and detach."""
+        if self._profiler is not None and not self._is_forked():
+            with held():
+                self._go_on()
+
+    def stop(self) -> None:
+        """Write what was recorded so far, and detach; does nothing once that is done."""
+        if self._profiler is not None and not self._is_forked():
+            with held():
+                self._close()
+                self._finish()
+
+    def _begin(self) -> None:
+        alone = is_alone(self._torch)
         self._profiler = self._make()
         if self._action(0) != "NONE":
             self._wait_for_device()
             self._describe()
         with without_advice():
             self._profiler.__enter__()
-        self._marked = mark(torch) if alone else None
+        self._marked = mark(self._torch) if alone else None
         self._open()
 
-    def step(self) -> None:
-        """Tell that a step of the program has ended; after the last one to record, write and detach."""
-        if self._profiler is None or self._is_forked():
-            return
+    def _go_on(self) -> None:
+        """Pass from the step that has ended to the next."""
         self._close()
         self._finished += 1
         if self._finished > self._last:
@@ -133,12 +153,6 @@ class Recorder:
         else:
             self._profiler.step()
         self._open()
-
-    def stop(self) -> None:
-        """Write what was recorded so far, and detach; does nothing once that is done."""
-        if self._profiler is not None and not self._is_forked():
-            self._close()
-            self._finish()
 
     def discard(self) -> None:
         """Stop, and write nothing."""

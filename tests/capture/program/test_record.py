@@ -278,6 +278,20 @@ def test_attention_is_one_call_each_way(folder: Path) -> None:
     assert len(backward.outputs) == 3
 
 
+@pytest.mark.parametrize("reentrant", [False, True])
+def test_attention_in_a_checkpoint_is_called_forward_twice(*, reentrant: bool) -> None:
+    q = torch.randn(2, 4, 16, 64, requires_grad=True)
+    attend = torch.nn.functional.scaled_dot_product_attention
+
+    def step(q: torch.Tensor) -> None:
+        made = torch.utils.checkpoint.checkpoint(lambda x: attend(x, x, x), q, use_reentrant=reentrant)
+        made.sum().backward()
+
+    program = record_call(step, (q,))
+    phases = [call.phase for call in program.calls if call.sdpa is not None]
+    assert phases == ["forward", "forward", "backward"]
+
+
 def test_compiled_code_is_recorded_as_it_was_written(folder: Path) -> None:
     program = record_program("prog:compiled", search=folder)
     assert ops(program) == ["t", "addmm"]

@@ -31,6 +31,13 @@ def test_launches_and_times_of_more_operations(h200, guessed):
     assert mean(each for values in inside.values() for each in values) > 0.85
 
 
+@pytest.mark.parametrize(("amounts", "kernels"), [((0, 4), 2), ((0, -4), 1), ((0, -4, 1, 0), 2)])
+def test_padding_that_only_takes_away_is_a_copy(amounts, kernels, h200):
+    """`constant_pad_nd` of PadNd.cpp: it clones where no amount is above zero."""
+    given = tensor((2, 8, 128, 104), "bf16")
+    assert predict_op("constant_pad_nd", [given], {"pad": amounts}, h200).kernel_count == kernels
+
+
 def test_op_calls_of_recorded_traces():
     pytest.importorskip("torch")
     traced_ops = pytest.importorskip("traced_ops")

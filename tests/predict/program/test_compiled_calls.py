@@ -116,6 +116,15 @@ def test_fused_attention_becomes_sdpa_pinned_to_its_backend():
     assert as_sdpa(OpCall("aten::mm"), trains=False) is None
 
 
+def test_a_triangle_that_ends_bottom_right_is_no_sdpa_call():
+    keys = tensor((2, 8, 2048, 64), "bf16")
+    call = OpCall(
+        "aten::_scaled_dot_product_flash_attention", tensors=(HEADS, keys, keys), options={"is_causal": True}
+    )
+    made = as_sdpa(call, trains=False)
+    assert (made.op, made.sdpa.lower_right) == (call.op, True)
+
+
 def test_mask_of_the_efficient_backward_is_the_fifth_tensor():
     mask = tensor((2, 8, 1024, 1024), "bf16")
     rest = (HEADS, tensor((2, 8, 1024), "fp32"), tensor((), "int64"), tensor((), "int64"))

@@ -25,13 +25,18 @@ PACE = Pace(block_us=1.0, tile_us=2.0, lone=1.5, resident=2, sms=100, tail=0.5, 
     st.integers(1, 700),
     st.integers(1, 700),
     st.sampled_from([(128, 128), (128, 64), (64, 64), (64, 128), (32, 128), (16, 128)]),
+    st.booleans(),
 )
-def test_tiles_of_a_causal_mask(calls: int, rows: int, columns: int, tile: tuple[int, int]) -> None:
+def test_tiles_of_a_causal_mask(
+    calls: int, rows: int, columns: int, tile: tuple[int, int], lower_right: bool
+) -> None:
     kernel = Kernel("test", 64, *tile, 1, "own")
-    blocks = tiled(calls, rows, columns, kernel, causal=True)
+    offset = columns - rows if lower_right else 0
+    blocks = tiled(calls, rows, columns, kernel, causal=True, offset=offset)
     strips = -(-rows // tile[0])
     # a strip needs every tile that its last row reaches
-    needed = [min(-(-columns // tile[1]), -(-((i + 1) * tile[0]) // tile[1])) for i in range(strips)]
+    reached = [max((i + 1) * tile[0] + offset, 0) for i in range(strips)]
+    needed = [min(-(-columns // tile[1]), -(-keys // tile[1])) for keys in reached]
     assert blocks.count == strips * calls
     assert blocks.mean_tiles == pytest.approx(sum(needed) / strips)
     assert blocks.most_tiles == needed[-1]
@@ -41,10 +46,16 @@ def test_tiles_of_a_causal_mask(calls: int, rows: int, columns: int, tile: tuple
     st.integers(1, 700),
     st.integers(1, 700),
     st.sampled_from([(128, 128), (128, 64), (64, 128), (16, 128), (48, 80)]),
+    st.booleans(),
 )
-def test_tiles_of_a_causal_backward(keys: int, queries: int, tile: tuple[int, int]) -> None:
-    blocks = turned(3, keys, queries, Kernel("test", 64, *tile, 1, "own"), causal=True)
-    needed = [-(-max(queries - first, 0) // tile[0]) for first in range(0, keys, tile[1])]
+def test_tiles_of_a_causal_backward(
+    keys: int, queries: int, tile: tuple[int, int], lower_right: bool
+) -> None:
+    offset = keys - queries if lower_right else 0
+    blocks = turned(3, keys, queries, Kernel("test", 64, *tile, 1, "own"), causal=True, offset=offset)
+    seeing = [min(max(queries + offset - first, 0), queries) for first in range(0, keys, tile[1])]
+    needed = [-(-rows // tile[0]) for rows in seeing]  # the queries that see a strip's first key
+    assert blocks.most_tiles == needed[0]
     assert blocks.count == 3 * len(needed)
     assert blocks.mean_tiles == pytest.approx(sum(needed) / len(needed))
 

@@ -225,6 +225,14 @@ def test_an_order_set_around_the_first_call_is_lost(call, on):
     assert "order-lost" not in ids(call(), on("a100-80-sxm", set_priority=True, first_call=True))
 
 
+def test_a_triangle_that_ends_bottom_right_is_the_cure_unless_rows_see_nothing(call, on):
+    given = call(keys=2048, is_causal=True)
+    assert "causal-lengths" in ids(given, on("h200"))
+    assert not ids(replace(given, lower_right=True), on("h200")) & {"causal-lengths", "causal-one-query"}
+    short = replace(call(keys=512, is_causal=True), lower_right=True)
+    assert "fully-masked-rows" in ids(short, on("h200"))
+
+
 def test_every_hazard_of_the_table_is_tested():
     here = {case.hazard for case in CASES} | {
         "unaligned-offset",

@@ -23,8 +23,8 @@ from tracehunch.capture.compiled.regions import compiling
 from tracehunch.capture.compiled.trials import trial
 from tracehunch.capture.program.attention import attention
 from tracehunch.capture.program.borrowed import borrowed
-from tracehunch.capture.program.data import default_device, of_data
 from tracehunch.capture.program.causal_bias import causal_biases
+from tracehunch.capture.program.data import default_device, of_data
 from tracehunch.capture.program.dispatch import Dispatch
 from tracehunch.capture.program.known import Known
 from tracehunch.capture.program.modules import named, optimizers

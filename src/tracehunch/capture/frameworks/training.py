@@ -69,15 +69,14 @@ class TrainingRecorder:
         if _open:
             _open[0].end()
         path = ranked(self.plan.path, rank_of_job(import_torch()))
-        recorder = Recorder(path, self.plan.recording)
-        try:
-            recorder.start()
-        except CaptureError as error:
-            say(f"tracehunch records nothing: {error}")
-            return
-        self._recorder, self._say = recorder, say
+        self._recorder, self._say = Recorder(path, self.plan.recording), say
         _open.append(self)
         atexit.register(self.end)
+        try:
+            self._recorder.start()
+        except CaptureError as error:
+            self._leave()
+            say(f"tracehunch records nothing: {error}")
 
     def step(self) -> None:
         """Tell that the optimizer has updated the parameters; nothing once the recording is done."""
@@ -92,11 +91,14 @@ class TrainingRecorder:
             self._recorder.stop()
             self._finish(self._recorder)
 
-    def _finish(self, recorder: Recorder) -> None:
-        say = self._say
+    def _leave(self) -> None:
         self._recorder, self._say = None, silent
         _open.remove(self)
         atexit.unregister(self.end)
+
+    def _finish(self, recorder: Recorder) -> None:
+        say = self._say
+        self._leave()
         self.trace_path = recorder.trace_path
         if reason := recorder.reason or _of_no_step(recorder):
             say(f"tracehunch: {reason}")

@@ -28,6 +28,8 @@ _ASKED: Final[dict[str, Backend]] = {
     "can_use_cudnn_attention": "cudnn",
 }
 
+_BUILT: Final = "is_flash_attention_available"
+
 
 @contextmanager
 def causal_biases(torch: Any, tape: Tape, env: Environment) -> Iterator[None]:
@@ -40,6 +42,8 @@ def causal_biases(torch: Any, tape: Tape, env: Environment) -> Iterator[None]:
             for name, backend in _ASKED.items():
                 if hasattr(owner, name):
                     stack.enter_context(replaced(owner, name, _can_use(torch, tape, env, backend)))
+            if hasattr(owner, _BUILT):
+                stack.enter_context(replaced(owner, _BUILT, lambda: env.flash_built))
         yield
 
 
@@ -63,7 +67,7 @@ def _new(torch: Any) -> Callable[..., Any]:
 
 
 def _can_use(torch: Any, tape: Tape, env: Environment, backend: Backend) -> Callable[..., bool]:
-    def can_use(params: Any, debug: bool = False) -> bool:  # noqa: ARG001, FBT001, FBT002  # torch's signature
+    def can_use(params: Any, debug: bool = False) -> bool:  # noqa: ARG001  # torch's signature
         pinned = pinned_backends(torch)
         if pinned == ():
             return False

@@ -76,7 +76,10 @@ class Dispatch:
         self._whole = (torch.int64, torch.int32)
         self._pack = aten._pack_padded_sequence.default  # noqa: SLF001  # as above
         self._clone = torch.ops.aten.clone.default
-        self._attending = {aten._scaled_dot_product_flash_attention.default, aten._efficient_attention_forward.default}  # noqa: SLF001  # as above
+        self._attending = {
+            aten._scaled_dot_product_flash_attention.default,  # noqa: SLF001  # as above
+            aten._efficient_attention_forward.default,  # noqa: SLF001  # as above
+        }
         self._close, self._equal = aten.allclose.default, aten.equal.default
         self._results = results(torch)
         self._otherwise = otherwise(torch)

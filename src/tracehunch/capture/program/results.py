@@ -20,6 +20,7 @@ def results(torch: Any) -> Mapping[Any, Callable[..., Any]]:
         aten._ctc_loss.Tensor: _ctc_loss(torch),  # noqa: SLF001  # as above
         aten._ctc_loss_backward.default: lambda _, scores, *__, **___: torch.empty_like(scores),  # noqa: SLF001  # as above
         aten._ctc_loss_backward.Tensor: lambda _, scores, *__, **___: torch.empty_like(scores),  # noqa: SLF001  # as above
+        aten._efficient_attention_backward.default: _efficient_backward(torch),  # noqa: SLF001  # as above
         aten.view.default: _view(torch),
         aten.convolution.default: _convolution(torch),
         aten.convolution_backward.default: _convolution_backward(torch),
@@ -69,6 +70,21 @@ def _of_one_dtype(torch: Any, product: Any) -> Callable[..., Any]:
 
 def _named(dtype: Any) -> str:
     return str(dtype).removeprefix("torch.")
+
+
+def _efficient_backward(torch: Any) -> Callable[..., Any]:
+    """Lay gradients out row-major, as the GPU's kernel fills them; torch tells them to be like q, k and v.
+
+    Source: `_efficient_attention_backward` in ATen/native/transformers/cuda/attention_backward.cu.
+    """
+
+    def made(*args: Any, **kwargs: Any) -> Any:
+        *found, bias = torch.ops.aten._efficient_attention_backward.default(*args, **kwargs)  # noqa: SLF001  # an operator's name
+        if kwargs.get("shared_storage_dqdkdv"):
+            return (*found, bias)
+        return (*(torch.empty(one.shape, dtype=one.dtype, device=one.device) for one in found), bias)
+
+    return made
 
 
 def _view(torch: Any) -> Callable[..., Any]:

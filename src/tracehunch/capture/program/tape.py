@@ -99,15 +99,11 @@ class Tape:
 
     # ---- calls
 
-    def note(
-        self, func: Any, arguments: Arguments, made: Any, pinned: tuple[str, ...] | None = None
-    ) -> None:
+    def note(self, func: Any, arguments: Arguments, made: Any, pinned: tuple[str, ...] | None = None) -> None:
         """Note a call of an operator and what it returned."""
         name, overload = func._schema.name, func._overloadname  # noqa: SLF001  # torch has no public schema
         overload = "" if overload == "default" else overload
-        self._add(
-            name, arguments.tensors, made, overload=overload, options=arguments.options, pinned=pinned
-        )
+        self._add(name, arguments.tensors, made, overload=overload, options=arguments.options, pinned=pinned)
 
     def note_attention(
         self, call: SdpaCall, tensors: list[Any], made: Any, pinned: tuple[str, ...] | None, phase: Phase

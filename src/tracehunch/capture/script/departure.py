@@ -1,4 +1,4 @@
-"""Ways out of a process that skip what comes after: os._exit, SIGTERM, a lost terminal; Ctrl-C amid our work.
+"""Ways out of a process that skip what comes after: os._exit, SIGTERM, a lost terminal.
 
 What no process can see coming: SIGKILL (also by the kernel, out of memory), a crash in native code, os.exec.
 """
@@ -8,14 +8,12 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
+
+from tracehunch.capture.held import ENDINGS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-ENDINGS: Final = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
-"""Signals that end a process where nobody handles them."""
+    from collections.abc import Callable
 
 
 class Departure:
@@ -51,27 +49,6 @@ class Departure:
         signal.signal(number, signal.SIG_DFL)
         self._last()
         os.kill(os.getpid(), number)
-
-
-@contextmanager
-def held() -> Iterator[None]:
-    """Let signals that would break off a piece of work wait until it is done; they are then sent again."""
-    if not _in_main_thread():  # where no signal arrives
-        yield
-        return
-    came: list[int] = []
-    before = {}
-    for one in (signal.SIGINT, *ENDINGS):
-        if callable(handler := signal.getsignal(one)):
-            before[one] = handler
-            signal.signal(one, lambda number, _frame: came.append(number))
-    try:
-        yield
-    finally:
-        for one, handler in before.items():
-            signal.signal(one, handler)
-        for number in came[:1]:
-            signal.raise_signal(number)
 
 
 def _in_main_thread() -> bool:

@@ -12,11 +12,12 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+from tracehunch.capture.held import held
 from tracehunch.capture.recorder import Recorder, Recording
 from tracehunch.capture.script import gpu
 from tracehunch.capture.script.arrival import when_imported
 from tracehunch.capture.script.deadline import Deadline
-from tracehunch.capture.script.departure import Departure, held
+from tracehunch.capture.script.departure import Departure
 from tracehunch.capture.script.finder import KINDS, Finder, Kind, Move
 from tracehunch.capture.script.memory import LIMIT_BYTES, Growth
 from tracehunch.capture.script.outcome import Outcome, explained, recorded

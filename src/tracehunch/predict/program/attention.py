@@ -48,7 +48,7 @@ def attention_parts(call: OpCall, env: Environment) -> tuple[tuple[OpPart, ...],
     parts = run.backward if backward else run.forward
     whole = activities_of(parts, where)
     timed = _times(parts, call.sdpa, where, picked, backward=backward)
-    own = [_own(part, picked, backward=backward) for part in parts]
+    own = [_own(part, picked, call.op, backward=backward) for part in parts]
     made = []
     at = 0
     for op, same in groupby(zip(own, parts, strict=True), key=lambda pair: pair[0]):
@@ -91,14 +91,14 @@ def _range(timed: Timings, at: int, count: int) -> TimeRange | None:
     return TimeRange(us * timed.gpu.low_us / timed.gpu.mid_us, us, us * timed.gpu.high_us / timed.gpu.mid_us)
 
 
-def _own(part: Part, picked: SdpaPrediction, *, backward: bool) -> str:
-    """Return the op that launches a part: its kernels', a copy's, or for memsets that of the backend."""
+def _own(part: Part, picked: SdpaPrediction, asked: str, *, backward: bool) -> str:
+    """Return the op that launches a part: its kernels', a copy's, for memsets the backend's, else `asked`."""
     found: Activities = part.activities
     if found.kernels:
         first = found.kernels[0]
-        return _FILL if first.algorithm == "fill" else first.op or SDPA
+        return _FILL if first.algorithm == "fill" else first.op or asked
     if found.copies:
         return _COPY
     if picked.ran in BACKWARD_OPS:
         return f"aten::_{picked.ran}_attention_{'backward' if backward else 'forward'}"
-    return part.called or SDPA
+    return part.called if part.called not in ("", SDPA) else asked

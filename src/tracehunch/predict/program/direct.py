@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any, Final, cast
 
 from tracehunch.predict.environment import Backend, Environment
-from tracehunch.predict.ops.dtypes import dtype_word
+from tracehunch.predict.ops.dtypes import FLOATING, dtype_word
 from tracehunch.predict.ops.tensor import Tensor
 from tracehunch.predict.program.calls import OpCall, Phase
 from tracehunch.predict.sdpa import SdpaCall, SdpaPrediction, TensorSpec, predict_sdpa
@@ -36,6 +36,8 @@ _TRIANGLES: Final = {0: "", 1: "upper-left", 2: "lower-right"}
 """What `custom_mask_type` means."""
 
 _PAD: Final = 8
+
+_LIKE_BIAS: Final = ", as torch.nn.attention.bias.causal_lower_right does"
 
 
 def backend_called(op: str) -> Backend | None:
@@ -72,7 +74,7 @@ def direct_call(call: OpCall, *, trains: bool) -> OpCall | None:
 
 def _direct(call: OpCall, backend: str, *, backward: bool, trains: bool) -> OpCall | None:
     given = call.tensors[1:] if backward else call.tensors
-    if len(given) < 3:
+    if len(given) < 3 or any(len(one.shape) < 2 or one.dtype not in FLOATING for one in given[:3]):
         return None
     grad = bool(call.options.get("compute_log_sumexp", trains))
     q, k, v = (_spec(one, grad=grad) for one in given[:3])
@@ -101,15 +103,17 @@ def _triangle(backend: str, options: Mapping[str, Any], q: TensorSpec, k: Tensor
 
 
 def direct_prediction(call: OpCall, env: Environment) -> SdpaPrediction:
-    """Return what runs a call of `direct_call`; `env` is the one with the backends that its context allows."""
+    """Return what runs a call of `direct_call`; `env` has the backends that its context allows."""
     backend = backend_called(call.op)
     assert call.sdpa is not None
     assert backend is not None
     free = replace(call.sdpa, is_causal=call.sdpa.is_causal and not call.sdpa.lower_right, lower_right=False)
-    why = f"{call.op} is called itself, past SDPA's dispatcher"
+    why = f"{call.op} is called itself, past SDPA's dispatcher{_LIKE_BIAS if call.sdpa.lower_right else ''}"
     refused = _refusal(backend, free, env)
     if refused:
-        return SdpaPrediction(None, (), (), cannot_tell=f"{why}; {refused}", why=why, exact=False, direct=True)
+        return SdpaPrediction(
+            None, (), (), cannot_tell=f"{why}; {refused}", why=why, exact=False, direct=True
+        )
     asked: tuple[Backend, ...] = (backend,)
     if backend == "efficient" and call.sdpa.lower_right:
         asked = ("flash", "efficient")
@@ -128,7 +132,7 @@ def _refusal(backend: Backend, call: SdpaCall, env: Environment) -> str:
     if answer.first is not None:
         return f"SDPA would not give {backend} such a call ({answer.first.words})"
     if backend == "flash" and call.q.shape[-1] % _PAD:
-        return f"SDPA would pad head dim {call.q.shape[-1]} to a multiple of {_PAD} first"
+        return f"it has head dim {call.q.shape[-1]}, which SDPA would pad to a multiple of {_PAD} first"
     return ""
 
 
@@ -151,7 +155,6 @@ def _spec(one: Tensor, *, grad: bool) -> TensorSpec:
 def _heads_first(one: Tensor) -> Tensor:
     """Return (B, L, H, D) as (B, H, L, D)."""
     shape, strides = (
-        (batch, heads, length, width)
-        for batch, length, heads, width in (one.shape, one.strides)
+        (batch, heads, length, width) for batch, length, heads, width in (one.shape, one.strides)
     )
     return Tensor(shape, one.dtype, strides, one.offset)

@@ -46,7 +46,7 @@ def tiled(calls: int, rows: int, columns: int, kernel: Kernel, *, causal: bool, 
     strips, most = -(-rows // row_tile), -(-columns // column_tile)
     if not causal:
         return Blocks(strips * calls, most, most)
-    # strip i needs ceil(((i + 1) * row_tile + offset) / column_tile) tiles, at least none, at most all of them
+    # strip i needs ceil(((i + 1) * row_tile + offset) / column_tile) tiles, none at least, all at most
     idle = min(strips, max(-offset, 0) // row_tile)
     short = min(strips, max((most * column_tile - offset) // row_tile, idle))
     first = (idle + 1) * row_tile + offset + column_tile - 1

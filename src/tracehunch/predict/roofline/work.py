@@ -19,8 +19,9 @@ def attention_work(
 ) -> AttentionWork:
     """Return the work of a forward, or of a backward; causal as `is_causal` means it, from the top left.
 
-    With `lower_right` the triangle ends bottom right. `training` adds the log-sum-exp that a forward writes for its backward. `saved_weights` is a backward
-    that reads the weights of the forward in place of computing them again (naive, math).
+    With `lower_right` the triangle ends bottom right. `training` adds the log-sum-exp that a forward writes
+    for its backward. `saved_weights` is a backward that reads the weights of the forward in place of
+    computing them again (naive, math).
     """
     return work_of(
         dims,

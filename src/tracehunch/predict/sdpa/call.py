@@ -24,8 +24,8 @@ class SdpaCall:
 
     `q` is (B, H, L, D), `k` (B, Hk, S, D), `v` (B, Hv, S, Dv) where all is as usual; nothing is assumed.
     `scale` None is 1/sqrt(D). `grad_enabled` is torch's grad mode. `nested`: q, k and v are nested tensors.
-    `lower_right`: the causal triangle ends at the last query and key, not begins at the first. SDPA has no such
-    argument; flash's own operation means it, and so does `torch.nn.attention.bias.causal_lower_right`.
+    `lower_right`: the causal triangle ends at the last query and key, not begins at the first. SDPA has no
+    such argument; flash's own operation means it, and so does `torch.nn.attention.bias.causal_lower_right`.
     """
 
     q: TensorSpec
